@@ -1,0 +1,76 @@
+# Flags and target helpers shared by every folder.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+find_program(TANDEM_CCACHE ccache)
+if(TANDEM_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+endif()
+
+add_library(tandem_flags INTERFACE)
+target_include_directories(tandem_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(tandem_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor>
+  # A float expression has one value on every machine: no contraction that the source does not spell.
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+if(TANDEM_WERROR)
+  target_compile_options(tandem_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(TANDEM_SANITIZE)
+  add_compile_options(-fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TANDEM_SANITIZE})
+endif()
+
+# tandem_library(<name> SOURCES ... HEADERS ... DEPS ... PRIVATE_DEPS ...)
+# One static library; each header in HEADERS must compile alone (target all_verify_interface_header_sets).
+function(tandem_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(${name} PUBLIC tandem_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE tandem_flags ${ARG_DEPS})
+    target_sources(${name} INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  endif()
+endfunction()
+
+# tandem_test(<name> SOURCES ... DEPS ... [LABELS ...]): one GoogleTest binary, each case a ctest test.
+function(tandem_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE tandem_test_support ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  set(properties TIMEOUT 900)
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+endfunction()
+
+# tandem_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer target; built only with TANDEM_BUILD_FUZZERS and clang.
+function(tandem_fuzzer name)
+  if(NOT TANDEM_BUILD_FUZZERS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE tandem_flags ${ARG_DEPS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()
+
+# Adds each of the folders that is there.
+function(add_subdirectories)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${folder})
+    endif()
+  endforeach()
+endfunction()
