@@ -1,0 +1,25 @@
+#pragma once
+
+#include "base/thread_pool.h"
+#include "kernels/core/scratch.h"
+
+struct CUstream_st;
+
+namespace tandem {
+
+enum class Device { kCpu, kCuda };
+
+/// kExact: float32 throughout, plain loops. kFast: what the device does best.
+enum class Numerics { kExact, kFast };
+
+/// Where and how an operation runs. Borrowed by the call; on CUDA also until the queued work is
+/// done.
+struct Exec {
+  Device device = Device::kCpu;
+  Numerics numerics = Numerics::kExact;
+  ThreadPool* pool = nullptr;     // CPU
+  CUstream_st* stream = nullptr;  // CUDA; never the default stream
+  Scratch* scratch = nullptr;     // memory of `device`; an operation takes and gives back
+};
+
+}  // namespace tandem
