@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -11,6 +12,10 @@ namespace tandem {
 
 /// A fixed set of threads that run one function together and meet at its end.
 /// The caller is thread 0. Results must not depend on `num_threads`: split work by output element.
+///
+/// A waiting thread spins for a bounded time and then sleeps, so that the steps of a token follow
+/// each other without a system call and an idle pool costs nothing. A pool with more threads than
+/// the process has cores never spins.
 /// Threads: one owner calls run(); it is not re-entrant.
 class ThreadPool {
  public:
@@ -51,16 +56,28 @@ class ThreadPool {
   using Call = void (*)(void* context, int thread_idx);
   void run_erased(Call call, void* context);
   void work(int thread_idx);
+  template <class Ready>
+  bool spin_until(const Ready& ready) const;
 
   int num_threads_;
-  std::mutex mutex_;
-  std::condition_variable start_;
-  std::condition_variable done_;
+  bool may_spin_ = false;
+
+  // Written by the owner before it raises generation_, read by the workers after they see that.
   Call call_ = nullptr;
   void* context_ = nullptr;
-  uint64_t generation_ = 0;
-  int num_running_ = 0;
-  bool stopping_ = false;
+
+  // Each pair (word that is waited for, count of sleepers) is written and read in one total order:
+  // a waiter announces itself before its last look at the word, and who changes the word looks for
+  // sleepers afterwards, so one of the two sees the other.
+  alignas(64) std::atomic<uint64_t> generation_{0};
+  std::atomic<int> num_sleeping_{0};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<int> num_running_{0};
+  std::atomic<bool> owner_sleeping_{false};
+
+  alignas(64) std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable done_;
   std::vector<std::thread> threads_;
 };
 

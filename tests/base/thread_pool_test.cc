@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
+#include <thread>
 #include <vector>
 
 namespace tandem {
@@ -38,6 +41,47 @@ TEST(ThreadPoolTest, RunsManyRoundsWithoutLosingOne) {
   std::atomic<int64_t> total = 0;
   for (int round = 0; round < 20000; ++round) pool.run([&](int) { ++total; });
   EXPECT_EQ(total, 60000);
+}
+
+TEST(ThreadPoolTest, WakesSleepersAndSurvivesPauses) {
+  for (const int num_threads : {2, 9}) {  // 9: more than the cores of a small machine, no spinning
+    ThreadPool pool(num_threads);
+    std::atomic<int64_t> total = 0;
+    for (int round = 0; round < 30; ++round) {
+      // Around the spin limit, so that some rounds find the workers asleep and some do not.
+      std::this_thread::sleep_for(std::chrono::microseconds(20 * (round % 10)));
+      pool.run([&](int thread_idx) {
+        // A late worker makes the owner sleep.
+        if (thread_idx == 1 && round % 3 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(300));
+        }
+        ++total;
+      });
+      ASSERT_EQ(total, int64_t{num_threads} * (round + 1));
+    }
+  }
+}
+
+TEST(ThreadPoolTest, MakesWritesVisibleBothWays) {
+  ThreadPool pool(2);
+  int64_t value = 0;  // not atomic: the pool orders the accesses
+  for (int round = 0; round < 5000; ++round) {
+    ++value;
+    pool.run([&](int thread_idx) {
+      if (thread_idx == 1) ++value;
+    });
+  }
+  EXPECT_EQ(value, 10000);
+}
+
+TEST(ThreadPoolTest, IdlesWithoutLoad) {
+  ThreadPool pool(2);
+  pool.run([](int) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const double busy_ms = 1e3 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  EXPECT_LT(busy_ms, 20.0);
 }
 
 }  // namespace
