@@ -24,6 +24,13 @@ inline constexpr int kGgufArrayDepthMax = 4;
 inline constexpr int kGgufDimsMax = 4;
 inline constexpr int kGgufSplitsMax = 999;
 
+inline constexpr int64_t kMergesMax = 1 << 21;              // merge rules of one vocabulary
+inline constexpr int64_t kVocabularyBytesMax = 1 << 26;     // all token texts together
+inline constexpr int64_t kSpecialTokenBytesMax = 1 << 10;   // one spelling
+inline constexpr int64_t kTokenizerJsonBytesMax = 1 << 26;  // a Hugging Face tokenizer.json
+inline constexpr int kTokenizerJsonDepthMax = 16;           // real files need 5
+inline constexpr int64_t kEncodeBytesMax = 1 << 28;         // text of one encode call
+
 static_assert(kChunkTokensMax % kChunkGridTokens == 0, "a full chunk ends on the grid");
 static_assert(kContextTokensMax % kChunkGridTokens == 0, "the context ends on the grid");
 
