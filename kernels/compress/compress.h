@@ -8,6 +8,17 @@
 
 namespace tandem {
 
+inline constexpr int64_t kCompressRatioMax = 128;
+
+/// Values that a token contributes to u, and again to g.
+constexpr int64_t compress_width(int64_t ratio, int64_t row_dim) {
+  return (ratio == 4 ? 2 : 1) * row_dim;
+}
+/// Tokens that a pooled row looks at.
+constexpr int64_t compress_span(int64_t ratio) {
+  return ratio == 4 ? 2 * ratio : ratio;
+}
+
 struct CompressArgs {
   StepRows step;
   ConstRows x;       // [n, hidden_dim], normed

@@ -7,6 +7,9 @@
 
 namespace tandem {
 
+inline constexpr int64_t kRouteExpertsMax = 1024;
+inline constexpr int64_t kRouteTopKMax = 16;
+
 struct RouteArgs {
   StepRows step;
   ConstRows x;               // [n, hidden_dim], normed
@@ -24,8 +27,9 @@ struct RouteArgs {
 /// max(sum of the chosen s, 2^-14).
 ///
 /// Types:  f32 throughout, also under kFast.
-/// Limits: num_experts <= 1024, top_k <= 16; ids in token_experts are checked when the model is
-/// loaded. Errors: kInvalidArgument for a shape mismatch. Cost:   gate read once for each batch.
+/// Limits: num_experts <= kRouteExpertsMax, top_k <= kRouteTopKMax; ids in token_experts are
+/// checked when the model is loaded. Errors: kInvalidArgument for a shape mismatch. Cost:   gate
+/// read once for each batch.
 Status route(const Exec& exec, const RouteArgs& args);
 
 }  // namespace tandem
