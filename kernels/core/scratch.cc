@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace tandem {
 namespace {
@@ -32,6 +33,10 @@ class HostAllocator final : public Allocator {
         nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) return nullptr;
     return std::make_unique<HostMemory>(static_cast<std::byte*>(data), size);
+  }
+  Status copy(std::byte* to, const std::byte* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return {};
   }
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/status.h"
 
 namespace tandem {
 
@@ -23,6 +24,9 @@ class Allocator {
   virtual ~Allocator() = default;
   /// Null if there is not enough. Contents are zero.
   virtual std::unique_ptr<Memory> allocate(size_t bytes) = 0;
+  /// Copies between host memory and this device's, in either direction or within one; returns when
+  /// the bytes are there. Errors: kInternal if the device has failed.
+  virtual Status copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
 };
 
 /// Host memory straight from the system; pages are taken when first touched.

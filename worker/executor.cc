@@ -1,0 +1,236 @@
+#include "worker/executor.h"
+
+#include "kernels/attend/attend.h"
+#include "kernels/compress/compress.h"
+#include "kernels/embed/embed.h"
+#include "kernels/experts/experts.h"
+#include "kernels/hc_post/hc_post.h"
+#include "kernels/hc_pre/hc_pre.h"
+#include "kernels/head/head.h"
+#include "kernels/index_select/index_select.h"
+#include "kernels/output_project/output_project.h"
+#include "kernels/qkv/qkv.h"
+#include "kernels/ring_append/ring_append.h"
+#include "kernels/route/route.h"
+
+namespace tandem {
+namespace {
+
+/// Turns each operation's ids into views and calls it.
+class OpRunner {
+ public:
+  OpRunner(const Exec& exec, const ExecutorParts& parts, const StepRows& step, Rows logits)
+      : exec_(exec),
+        weights_(*parts.weights),
+        values_(*parts.values),
+        banks_(*parts.banks),
+        parts_(parts),
+        step_(step),
+        logits_(logits),
+        n_(step.num_rows) {}
+
+  Status operator()(const EmbedOp& op) const {
+    return embed(
+        exec_, {step_, weights_.weight(op.table), op.num_streams, values_.rows(op.streams, n_)});
+  }
+
+  Status operator()(const HcPreOp& op) const {
+    HcPreArgs args;
+    args.streams = values_.rows(op.streams, n_);
+    args.fn = weights_.weight(op.fn);
+    args.scale = weights_.vector(op.scale);
+    args.base = weights_.vector(op.base);
+    args.norm = weights_.vector(op.norm);
+    args.normed = values_.rows(op.normed, n_);
+    args.mix = values_.rows(op.mix, n_);
+    args.num_streams = op.num_streams;
+    args.sinkhorn_iterations = op.sinkhorn_iterations;
+    args.hc_eps = op.hc_eps;
+    args.rms_eps = op.rms_eps;
+    return hc_pre(exec_, args);
+  }
+
+  Status operator()(const HcPostOp& op) const {
+    return hc_post(
+        exec_, {values_.rows(op.streams, n_), values_.rows(op.branch, n_), values_.rows(op.mix, n_),
+                op.num_streams});
+  }
+
+  Status operator()(const QkvOp& op) const {
+    QkvArgs args;
+    args.step = step_;
+    args.x = values_.rows(op.x, n_);
+    args.q_a = weights_.weight(op.q_a);
+    args.q_a_norm = weights_.vector(op.q_a_norm);
+    args.q_b = weights_.weight(op.q_b);
+    args.kv = weights_.weight(op.kv);
+    args.kv_norm = weights_.vector(op.kv_norm);
+    args.q_latent = values_.rows(op.q_latent, n_);
+    args.q = values_.rows(op.q, n_);
+    args.kv_row = values_.rows(op.kv_row, n_);
+    args.rotary = parts_.rotaries[op.rotary];
+    args.num_heads = op.num_heads;
+    args.head_dim = op.head_dim;
+    args.rms_eps = op.rms_eps;
+    args.rounding = op.rounding;
+    return qkv(exec_, args);
+  }
+
+  Status operator()(const CompressOp& op) const {
+    CompressArgs args;
+    args.step = step_;
+    args.x = values_.rows(op.x, n_);
+    args.kv = weights_.weight(op.kv);
+    args.gate = weights_.weight(op.gate);
+    args.ape = weights_.weight(op.ape);
+    args.norm = weights_.vector(op.norm);
+    args.projected = values_.rows(op.projected, n_, 2 * compress_width(op.ratio, op.row_dim));
+    args.history = banks_.slab(op.history);
+    args.rows = banks_.slab(op.rows);
+    args.rotary = parts_.rotaries[op.rotary];
+    args.ratio = op.ratio;
+    args.row_dim = op.row_dim;
+    args.rms_eps = op.rms_eps;
+    args.rounding = op.rounding;
+    return compress(exec_, args);
+  }
+
+  Status operator()(const IndexSelectOp& op) const {
+    IndexSelectArgs args;
+    args.step = step_;
+    args.x = values_.rows(op.x, n_);
+    args.q_latent = values_.rows(op.q_latent, n_);
+    args.q_b = weights_.weight(op.q_b);
+    args.weights = weights_.weight(op.weights);
+    args.rows = banks_.slab(op.rows);
+    args.rotary = parts_.rotaries[op.rotary];
+    args.selection = values_.ints(op.selection, n_);
+    args.num_heads = op.num_heads;
+    args.head_dim = op.head_dim;
+    args.ratio = op.ratio;
+    args.top_k = op.top_k;
+    args.rounding = op.rounding;
+    return index_select(exec_, args);
+  }
+
+  Status operator()(const AttendOp& op) const {
+    AttendArgs args;
+    args.step = step_;
+    args.q = values_.rows(op.q, n_);
+    args.kv_row = values_.rows(op.kv_row, n_);
+    args.window_rows = banks_.slab(op.window_rows);
+    if (op.compressed_rows != kNone) args.compressed_rows = banks_.slab(op.compressed_rows);
+    if (op.selection != kNone) args.selection = values_.ints(op.selection, n_);
+    args.sinks = weights_.vector(op.sinks);
+    args.rotary = parts_.rotaries[op.rotary];
+    args.out = values_.rows(op.out, n_);
+    args.num_heads = op.num_heads;
+    args.head_dim = op.head_dim;
+    args.window = op.window;
+    args.ratio = op.ratio;
+    return attend(exec_, args);
+  }
+
+  Status operator()(const RingAppendOp& op) const {
+    const SlabView ring = banks_.slab(op.ring);
+    return ring_append(exec_, {step_, values_.rows(op.value, n_, ring.row_values), ring});
+  }
+
+  Status operator()(const OutputProjectOp& op) const {
+    return output_project(
+        exec_, {values_.rows(op.heads, n_), weights_.weight(op.o_a), weights_.weight(op.o_b),
+                values_.rows(op.out, n_), op.num_groups});
+  }
+
+  Status operator()(const RouteOp& op) const {
+    RouteArgs args;
+    args.step = step_;
+    args.x = values_.rows(op.x, n_);
+    args.gate = weights_.weight(op.gate);
+    args.bias = weights_.vector(op.bias);
+    args.token_experts = weights_.weight(op.token_experts);
+    args.expert_ids = values_.ints(op.expert_ids, n_);
+    args.expert_weights = values_.rows(op.expert_weights, n_);
+    args.top_k = op.top_k;
+    args.scale = op.scale;
+    return route(exec_, args);
+  }
+
+  Status operator()(const ExpertsOp& op) const {
+    ExpertsArgs args;
+    args.x = values_.rows(op.x, n_);
+    args.expert_ids = values_.ints(op.expert_ids, n_);
+    args.expert_weights = values_.rows(op.expert_weights, n_);
+    args.gate = weights_.experts(op.gate);
+    args.up = weights_.experts(op.up);
+    args.down = weights_.experts(op.down);
+    args.shared_gate = weights_.weight(op.shared_gate);
+    args.shared_up = weights_.weight(op.shared_up);
+    args.shared_down = weights_.weight(op.shared_down);
+    args.out = values_.rows(op.out, n_);
+    args.swiglu_limit = op.swiglu_limit;
+    args.shared_swiglu_limit = op.shared_swiglu_limit;
+    return experts(exec_, args);
+  }
+
+  Status operator()(const HeadOp& op) const {
+    HeadArgs args;
+    args.step = step_;
+    args.streams = values_.rows(op.streams, n_);
+    args.fn = weights_.weight(op.fn);
+    args.scale = weights_.vector(op.scale);
+    args.base = weights_.vector(op.base);
+    args.norm = weights_.vector(op.norm);
+    args.output = weights_.weight(op.output);
+    args.logits = logits_;
+    args.num_streams = op.num_streams;
+    args.hc_eps = op.hc_eps;
+    args.rms_eps = op.rms_eps;
+    return head(exec_, args);
+  }
+
+ private:
+  const Exec& exec_;
+  const WeightTable& weights_;
+  const ValueTable& values_;
+  const BankStore& banks_;
+  const ExecutorParts& parts_;
+  const StepRows& step_;
+  Rows logits_;
+  int64_t n_;
+};
+
+struct OpNames {
+  const char* operator()(const EmbedOp&) const { return "embed"; }
+  const char* operator()(const HcPreOp&) const { return "hc_pre"; }
+  const char* operator()(const HcPostOp&) const { return "hc_post"; }
+  const char* operator()(const QkvOp&) const { return "qkv"; }
+  const char* operator()(const CompressOp&) const { return "compress"; }
+  const char* operator()(const IndexSelectOp&) const { return "index_select"; }
+  const char* operator()(const AttendOp&) const { return "attend"; }
+  const char* operator()(const RingAppendOp&) const { return "ring_append"; }
+  const char* operator()(const OutputProjectOp&) const { return "output_project"; }
+  const char* operator()(const RouteOp&) const { return "route"; }
+  const char* operator()(const ExpertsOp&) const { return "experts"; }
+  const char* operator()(const HeadOp&) const { return "head"; }
+};
+
+}  // namespace
+
+Status run_program(
+    const Exec& exec, const ExecutorParts& parts, const StepRows& step, Rows logits,
+    const OpObserver* observer) {
+  const OpRunner runner(exec, parts, step, logits);
+  const std::vector<Op>& ops = parts.program->ops;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (observer != nullptr) (*observer)(ops[i], i);
+    TANDEM_TRY(std::visit(runner, ops[i].body));
+  }
+  return {};
+}
+
+const char* op_name(const Op& op) {
+  return std::visit(OpNames{}, op.body);
+}
+
+}  // namespace tandem

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem {
+
+/// One row of a forward pass: the token at an absolute position of a bank.
+struct StepRow {
+  int32_t bank = 0;
+  int32_t pos = 0;
+  int32_t token = 0;
+  bool wants_logits = false;
+};
+
+/// One forward. Rows of one bank stand together, at consecutive positions that start at the bank's
+/// length. Decode, chunked prefill, draft verification and mixtures are all this.
+struct StepBatch {
+  std::vector<StepRow> rows;
+};
+
+}  // namespace tandem
