@@ -105,16 +105,17 @@ Status to_status(Result<T>&& result) {
 #define TANDEM_CONCAT(a, b) TANDEM_CONCAT_(a, b)
 
 /// Returns from the enclosing function if `expr`, a Status, is an error.
-#define TANDEM_TRY(expr)                                                  \
-  do {                                                                    \
-    if (::tandem::Status tandem_status_ = (expr); !tandem_status_.ok()) { \
-      return tandem_status_;                                              \
-    }                                                                     \
+#define TANDEM_TRY(expr) TANDEM_TRY_(TANDEM_CONCAT(tandem_status_, __COUNTER__), expr)
+#define TANDEM_TRY_(tmp, expr)                      \
+  do {                                              \
+    if (::tandem::Status tmp = (expr); !tmp.ok()) { \
+      return tmp;                                   \
+    }                                               \
   } while (false)
 
 /// Declares or assigns `lhs` from `expr`, a Result; returns its Status if it is an error.
 #define TANDEM_TRY_ASSIGN(lhs, expr) \
-  TANDEM_TRY_ASSIGN_(TANDEM_CONCAT(tandem_result_, __LINE__), lhs, expr)
+  TANDEM_TRY_ASSIGN_(TANDEM_CONCAT(tandem_result_, __COUNTER__), lhs, expr)
 #define TANDEM_TRY_ASSIGN_(tmp, lhs, expr) \
   auto tmp = (expr);                       \
   if (!tmp.ok()) {                         \
