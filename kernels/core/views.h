@@ -26,17 +26,25 @@ using ConstRows = RowsOf<const float>;
 using IntRows = RowsOf<int32_t>;
 using ConstIntRows = RowsOf<const int32_t>;
 
-/// W [rows, cols] in its file's blocks; y[r] = sum_c W[r, c] * x[c]. rows == 0: absent.
+/// Where the fields of a quantised row lie. kBlocks: as in the file. kPlanes, on a GPU only: the
+/// codes of all blocks of the row, then the scales of all blocks:
+///   Q8_0     cols x i8,                       then cols / 32 x f16
+///   IQ2_XXS  cols / 256 x 64 bytes of codes,  then cols / 256 x f16
+///   MXFP4    cols / 32 x 16 bytes of codes,   then cols / 32 x e8m0
+enum class WeightLayout : uint8_t { kBlocks, kPlanes };
+
+/// W [rows, cols]; y[r] = sum_c W[r, c] * x[c]. rows == 0: absent.
 struct WeightView {
   const std::byte* data = nullptr;
   DType dtype = DType::kF32;
   int64_t rows = 0;
   int64_t cols = 0;
-  int64_t row_bytes = 0;
+  int64_t row_bytes = 0;  // from one row to the next; on a GPU a multiple of 16
+  WeightLayout layout = WeightLayout::kBlocks;
 
   constexpr const std::byte* row(int64_t idx) const { return data + idx * row_bytes; }
   constexpr WeightView slice(int64_t begin, int64_t count) const {
-    return {row(begin), dtype, count, cols, row_bytes};
+    return {row(begin), dtype, count, cols, row_bytes, layout};
   }
 };
 
@@ -47,7 +55,9 @@ struct ExpertWeightView {
   int64_t expert_bytes = 0;
 
   constexpr WeightView expert(int64_t idx) const {
-    return {first.data + idx * expert_bytes, first.dtype, first.rows, first.cols, first.row_bytes};
+    WeightView weight = first;
+    weight.data += idx * expert_bytes;
+    return weight;
   }
 };
 
