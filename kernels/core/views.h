@@ -26,11 +26,12 @@ using ConstRows = RowsOf<const float>;
 using IntRows = RowsOf<int32_t>;
 using ConstIntRows = RowsOf<const int32_t>;
 
-/// Where the fields of a quantised row lie. kBlocks: as in the file. kPlanes, on a GPU only: the
-/// codes of all blocks of the row, then the scales of all blocks:
-///   Q8_0     cols x i8,                       then cols / 32 x f16
-///   IQ2_XXS  cols / 256 x 64 bytes of codes,  then cols / 256 x f16
-///   MXFP4    cols / 32 x 16 bytes of codes,   then cols / 32 x e8m0
+/// Where the fields of a quantised row lie. kBlocks: as in the file. kPlanes, on a GPU only: each
+/// field of all blocks of the row, one field after the other, blocks in order:
+///   Q8_0     q (32 bytes a block), d (2)
+///   Q2_K     q (64), scales (16), d and dmin (4)
+///   IQ2_XXS  q (64), d (2)
+///   MXFP4    q (16), e (1)
 enum class WeightLayout : uint8_t { kBlocks, kPlanes };
 
 /// W [rows, cols]; y[r] = sum_c W[r, c] * x[c]. rows == 0: absent.

@@ -9,28 +9,46 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int kNumThreads = 256;
+// The fields of a block in the order of their planes.
+struct Field {
+  int offset;  // in the file's block
+  int bytes;   // of one block
+};
+struct Fields {
+  int count;
+  Field field[3];
+};
 
-// Bytes of one block's scale and codes in a type that lies in planes.
-constexpr int scale_bytes(DType dtype) {
-  return dtype == DType::kMXFP4 ? 1 : 2;
-}
-constexpr int code_bytes(DType dtype) {
-  return block_bytes(dtype) - scale_bytes(dtype);
+constexpr Fields plane_fields(DType dtype) {
+  switch (dtype) {
+    case DType::kQ8_0: return {2, {{2, 32}, {0, 2}}};
+    case DType::kQ2_K: return {3, {{16, 64}, {0, 16}, {80, 4}}};
+    case DType::kIQ2_XXS: return {2, {{2, 64}, {0, 2}}};
+    case DType::kMXFP4: return {2, {{1, 16}, {0, 1}}};
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ4_K:
+    case DType::kQ6_K:
+    case DType::kI32: break;
+  }
+  return {};
 }
 
-// One thread a block. In every type that lies in planes the scale is the head of the file's block.
+// One thread a block.
 __global__ void to_planes_kernel(
     const std::byte* blocks, std::byte* to, int64_t to_row_bytes, int64_t num_rows,
-    int64_t num_blocks, int scale_size, int code_size) {
+    int64_t num_blocks, int bytes_per_block, Fields fields) {
   const int64_t idx = static_cast<int64_t>(blockIdx.x) * kNumThreads + threadIdx.x;
   if (idx >= num_rows * num_blocks) return;
-  const int64_t row = idx / num_blocks;
   const int64_t block = idx % num_blocks;
-  const std::byte* from = blocks + idx * (scale_size + code_size);
-  std::byte* codes = to + row * to_row_bytes + block * code_size;
-  std::byte* scale = to + row * to_row_bytes + num_blocks * code_size + block * scale_size;
-  for (int i = 0; i < scale_size; ++i) scale[i] = from[i];
-  for (int i = 0; i < code_size; ++i) codes[i] = from[scale_size + i];
+  std::byte* plane = to + idx / num_blocks * to_row_bytes;
+  for (int f = 0; f < fields.count; ++f) {
+    const auto [offset, bytes] = fields.field[f];
+    const std::byte* from = blocks + idx * bytes_per_block + offset;
+    for (int i = 0; i < bytes; ++i) plane[block * bytes + i] = from[i];
+    plane += num_blocks * bytes;
+  }
 }
 
 __device__ uint32_t hash(uint64_t seed, uint64_t idx) {
@@ -98,13 +116,12 @@ __global__ void fill_weight_kernel(
       fill_bytes(row + block * 16, 16, seed, key);
       row[num_blocks * 16 + block] = static_cast<std::byte>(scales.e + (key & 1U));
       break;
-    case DType::kQ2_K: {
-      auto* out = reinterpret_cast<BlockQ2K*>(row + block * 84);
-      fill_bytes(reinterpret_cast<std::byte*>(out), 80, seed, key);
-      out->d = d;
-      out->dmin = dmin;
+    case DType::kQ2_K:
+      fill_bytes(row + block * 64, 64, seed, key);
+      fill_bytes(row + num_blocks * 64 + block * 16, 16, ~seed, key);
+      store_u16(row + num_blocks * 80 + block * 4, d);
+      store_u16(row + num_blocks * 80 + block * 4 + 2, dmin);
       break;
-    }
     case DType::kQ4_K: {
       auto* out = reinterpret_cast<BlockQ4K*>(row + block * 144);
       fill_bytes(reinterpret_cast<std::byte*>(out) + 4, 140, seed, key);
@@ -164,7 +181,7 @@ Status convert_weight(const std::byte* blocks, const WeightView& to, const Strea
   const int64_t num_blocks = to.cols / block_values(to.dtype);
   to_planes_kernel<<<ctas_for(to.rows * num_blocks), kNumThreads, 0, stream.get()>>>(
       blocks, const_cast<std::byte*>(to.data), to.row_bytes, to.rows, num_blocks,
-      scale_bytes(to.dtype), code_bytes(to.dtype));
+      block_bytes(to.dtype), plane_fields(to.dtype));
   return to_status(cudaGetLastError(), "convert_weight");
 }
 

@@ -11,19 +11,19 @@
 
 namespace tandem::cuda {
 
-// The device form of a weight. Rows start on 16 bytes. Types whose blocks are no multiple of four
+// The device form of a weight. Rows start on 16 bytes. Types whose blocks are no multiple of 16
 // bytes, so that a thread cannot read them in wide words, lie in planes (WeightLayout::kPlanes);
-// the others keep the file's blocks.
+// the others keep the file's blocks, as does Q6_K, which no measured model uses much.
 
 constexpr WeightLayout device_layout(DType dtype) {
   switch (dtype) {
     case DType::kQ8_0:
+    case DType::kQ2_K:
     case DType::kIQ2_XXS:
     case DType::kMXFP4: return WeightLayout::kPlanes;
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
-    case DType::kQ2_K:
     case DType::kQ4_K:
     case DType::kQ6_K:
     case DType::kI32: return WeightLayout::kBlocks;
