@@ -14,6 +14,7 @@ Status no_cuda() {
 class NoMemory final : public Allocator {
  public:
   std::unique_ptr<Memory> allocate(size_t) override { return nullptr; }
+  Status copy(std::byte*, const std::byte*, size_t) override { return no_cuda(); }
 };
 
 }  // namespace
