@@ -31,6 +31,16 @@ inline constexpr int64_t kTokenizerJsonBytesMax = 1 << 26;  // a Hugging Face to
 inline constexpr int kTokenizerJsonDepthMax = 16;           // real files need 5
 inline constexpr int64_t kEncodeBytesMax = 1 << 28;         // text of one encode call
 
+inline constexpr int64_t kTopKMax = 1024;            // a larger top_k means this
+inline constexpr int64_t kLogprobsMax = 128;         // alternatives listed for one token
+inline constexpr int64_t kLogitBiasMax = 1024;       // entries of one request
+inline constexpr int64_t kStopStringsMax = 16;       // of one request
+inline constexpr int64_t kStopStringBytesMax = 256;  // of one stop string
+inline constexpr int64_t kSchemaBytesMax = 1 << 18;  // JSON text of one schema
+inline constexpr int64_t kSchemaNodesMax = 1 << 14;  // subschemas and properties of one schema
+inline constexpr int64_t kJsonDepthMax = 256;        // nested objects and arrays
+
+static_assert(kLogprobsMax <= kTopKMax, "alternatives are found by the same selection");
 static_assert(kChunkTokensMax % kChunkGridTokens == 0, "a full chunk ends on the grid");
 static_assert(kContextTokensMax % kChunkGridTokens == 0, "the context ends on the grid");
 
