@@ -26,7 +26,7 @@ Result<std::unique_ptr<LocalStage>> LocalStage::create(
     const LayerRange& range, const LocalStageOptions& options, ThreadPool& pool) {
   TANDEM_TRY(check_options(options));
   TANDEM_TRY_ASSIGN(Program program, model->program(range));
-  TANDEM_TRY_ASSIGN(const TensorTable tensors, tandem::bind(model->tensors(), *file, range));
+  TANDEM_TRY_ASSIGN(const TensorTable tensors, bind_tensors(model->tensors(), *file, range));
   TANDEM_TRY(model->check_contents(tensors));
   const auto allocator = host_allocator();
   TANDEM_TRY_ASSIGN(

@@ -58,7 +58,7 @@ class Binder {
   Binder(const TensorPlan& plan, const GgufFile& file, const std::optional<LayerRange>& range)
       : plan_(plan), file_(file), range_(range) {}
 
-  TensorTable bind() {
+  TensorTable run() {
     table_.tensors_.resize(plan_.size(), nullptr);
     for (size_t i = 0; i < plan_.size(); ++i) bind_one(i);
     for (size_t i = 0; i < plan_.size(); ++i) check_pair(i);
@@ -150,11 +150,11 @@ class Binder {
   std::vector<Issue> issues_;
 };
 
-Result<TensorTable> bind(
+Result<TensorTable> bind_tensors(
     const TensorPlan& plan, const GgufFile& file, const std::optional<LayerRange>& range,
     std::vector<Issue>* issues) {
   Binder binder(plan, file, range);
-  TensorTable table = binder.bind();
+  TensorTable table = binder.run();
   std::vector<Issue> found = binder.take_issues();
   const Status status = issues_to_status(file.name(), found);
   if (issues != nullptr) issues->insert(issues->end(), found.begin(), found.end());

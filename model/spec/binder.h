@@ -42,7 +42,7 @@ class TensorTable {
 ///         wrongly shaped, wrongly stored, doubly named and unexpected tensors together. `issues`,
 ///         if not null, receives the same as data.
 /// Cost: linear in the tensors of both.
-Result<TensorTable> bind(
+Result<TensorTable> bind_tensors(
     const TensorPlan& plan, const GgufFile& file, const std::optional<LayerRange>& range = {},
     std::vector<Issue>* issues = nullptr);
 
