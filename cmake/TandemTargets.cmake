@@ -26,6 +26,10 @@ if(TANDEM_SANITIZE)
   add_compile_options(-fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TANDEM_SANITIZE})
 endif()
+if(TANDEM_BUILD_FUZZERS)
+  # The libraries must report their coverage, or the fuzzer only learns from the harness.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 # tandem_library(<name> SOURCES ... HEADERS ... DEPS ... PRIVATE_DEPS ...)
 # One static library; each header in HEADERS must compile alone (target all_verify_interface_header_sets).

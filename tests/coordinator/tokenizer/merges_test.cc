@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -119,12 +120,17 @@ TEST(PieceMergerTest, TimeGrowsAboutLinearlyWithThePiece) {
   Rng rng(4);
   const RandomRules random(rng);
   PieceMerger merger(random.table, bytes);
-  const auto seconds = [&](size_t num_bytes) {
+  const auto seconds = [&](size_t num_bytes) {  // the best of three, for other load
     const std::string text = random_text(rng, num_bytes);
-    std::vector<int32_t> ids;
-    const auto start = std::chrono::steady_clock::now();
-    merger.merge(text, ids);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      std::vector<int32_t> ids;
+      const auto start = std::chrono::steady_clock::now();
+      merger.merge(text, ids);
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      best = std::min(best, taken.count());
+    }
+    return best;
   };
   const double small = seconds(size_t{1} << 16);
   const double large = seconds(size_t{1} << 20);
