@@ -1,0 +1,71 @@
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "model/families/deepseek_v4/json_text.h"
+#include "model/families/deepseek_v4/prompt.h"
+
+namespace tandem {
+namespace {
+
+std::vector<Event> joined(const std::vector<Event>& events) {
+  std::vector<Event> out;
+  for (const Event& event : events) {
+    const bool is_text = event.kind == Event::Kind::kReasoning ||
+                         event.kind == Event::Kind::kContent ||
+                         event.kind == Event::Kind::kToolArguments;
+    if (is_text && !out.empty() && out.back().kind == event.kind &&
+        out.back().tool_idx == event.tool_idx) {
+      out.back().data += event.data;
+    } else {
+      out.push_back(event);
+    }
+  }
+  return out;
+}
+
+/// Each call's arguments are one JSON object, begun and ended once and in order.
+void check_calls(const std::vector<Event>& events) {
+  int num_calls = 0;
+  std::string arguments;
+  for (const Event& event : events) {
+    if (event.kind == Event::Kind::kToolBegin) {
+      TANDEM_CHECK(event.tool_idx == num_calls++);
+      arguments.clear();
+    } else if (event.kind == Event::Kind::kToolArguments) {
+      TANDEM_CHECK(event.tool_idx == num_calls - 1);
+      arguments += event.data;
+    } else if (event.kind == Event::Kind::kToolEnd) {
+      // A JSON value at the limit of the depth is one level deeper inside the arguments.
+      TANDEM_CHECK(arguments.starts_with('{') && arguments.ends_with('}'));
+      const auto json = v4::json_members(arguments, v4::JsonStyle::kCompact);
+      TANDEM_CHECK(json.ok() || json.status().message().ends_with("nested too deep"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
+
+/// The first byte picks the options and the length of the pieces, the rest is the answer.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const tandem::ParserOptions options = {
+      .starts_in_reasoning = (data[0] & 1) != 0, .tools_active = (data[0] & 2) != 0};
+  const size_t piece_bytes = 1 + data[0] / 4;
+  const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
+  const auto whole = tandem::v4_parse_output(text, options);
+  tandem::check_calls(whole);
+
+  const auto parser = tandem::v4_prompt_protocol()->parser(options);
+  std::vector<tandem::Event> events;
+  for (size_t pos = 0; pos < text.size(); pos += piece_bytes) {
+    parser->push(text.substr(pos, piece_bytes), events);
+  }
+  parser->finish(events);
+  TANDEM_CHECK(tandem::joined(events) == whole);
+  return 0;
+}
