@@ -1,0 +1,361 @@
+#pragma once
+
+// The int8 matrix-vector products of x86, once for AVX2 and AVX-512: templates over `P`, which has
+// the few instructions that differ. Included by the kernels_<isa>.cc files only; see float_kernels.h
+// for why nothing here is shared between them.
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "model/formats/blocks.h"
+#include "model/formats/iq2_grid.h"
+
+namespace tandem::cpu {
+
+/// signs[t]: eight bytes, 1 or -1, of the IQ2_XXS sign index t.
+struct Iq2SignBytes {
+  int8_t rows[128][8];
+};
+
+constexpr Iq2SignBytes make_iq2_sign_bytes() {
+  Iq2SignBytes out{};
+  for (unsigned t = 0; t < 128; ++t) {
+    for (unsigned i = 0; i < 8; ++i) {
+      const unsigned bits = iq2_signs(t);
+      out.rows[t][i] = ((bits >> i) & 1U) != 0 ? -1 : 1;
+    }
+  }
+  return out;
+}
+
+template <class P>
+struct Int8X86 {
+  static constexpr int kRows = 8;  // weight rows that go through one activation block together
+  static constexpr Iq2SignBytes kIq2Signs = make_iq2_sign_bytes();
+
+  static __m256i load(const void* bytes) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(bytes));
+  }
+
+  template <class T>
+  static T read(const void* bytes) {
+    T out;
+    __builtin_memcpy(&out, bytes, sizeof(out));
+    return out;
+  }
+
+  /// Lane r is the sum of the lanes of v[r].
+  static __m256i sums(const __m256i* v) {
+    const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+    const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
+    return _mm256_add_epi32(
+        _mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+  }
+
+  /// The f16 values at `offset` of eight rows' blocks.
+  static __m256 gather_f16(const std::byte* const* rows, int64_t offset) {
+    __m128i bits = _mm_setzero_si128();
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[0] + offset), 0);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[1] + offset), 1);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[2] + offset), 2);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[3] + offset), 3);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[4] + offset), 4);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[5] + offset), 5);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[6] + offset), 6);
+    bits = _mm_insert_epi16(bits, read<uint16_t>(rows[7] + offset), 7);
+    return _mm256_cvtph_ps(bits);
+  }
+
+  struct Q8_0 {
+    static constexpr int kBytes = sizeof(BlockQ8_0);
+    static constexpr int kZero = P::kQ8Zero;
+    static __m256i dot(const std::byte* block, __m256i x) {
+      return P::dot_q8(load(block + offsetof(BlockQ8_0, q)), x);
+    }
+    static __m256 scales(const std::byte* const* rows, int64_t offset) {
+      return gather_f16(rows, offset);
+    }
+  };
+
+  struct MXFP4 {
+    static constexpr int kBytes = sizeof(BlockMXFP4);
+    static constexpr int kZero = 16;
+    static __m256i dot(const std::byte* block, __m256i x) {
+      const __m128i codes = _mm_loadu_si128(
+          reinterpret_cast<const __m128i*>(block + offsetof(BlockMXFP4, q)));
+      const __m128i low = _mm_set1_epi8(15);
+      const __m256i nibbles = _mm256_inserti128_si256(
+          _mm256_castsi128_si256(_mm_and_si128(codes, low)),
+          _mm_and_si128(_mm_srli_epi16(codes, 4), low), 1);
+      const __m256i values = _mm256_broadcastsi128_si256(
+          _mm_setr_epi8(16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4));
+      return P::dot(_mm256_shuffle_epi8(values, nibbles), x);
+    }
+    static __m256 scales(const std::byte* const* rows, int64_t offset) {
+      // 2^(e - 127) / 2; the exponent 0 stands for the subnormal 2^-127.
+      __m256i e = _mm256_setr_epi32(
+          read<uint8_t>(rows[0] + offset), read<uint8_t>(rows[1] + offset),
+          read<uint8_t>(rows[2] + offset), read<uint8_t>(rows[3] + offset),
+          read<uint8_t>(rows[4] + offset), read<uint8_t>(rows[5] + offset),
+          read<uint8_t>(rows[6] + offset), read<uint8_t>(rows[7] + offset));
+      const __m256i is_zero = _mm256_cmpeq_epi32(e, _mm256_setzero_si256());
+      e = _mm256_or_si256(
+          _mm256_slli_epi32(e, 23), _mm256_and_si256(is_zero, _mm256_set1_epi32(0x00400000)));
+      return _mm256_mul_ps(_mm256_castsi256_ps(e), _mm256_set1_ps(0.5f));
+    }
+  };
+
+  template <class T>
+  static void gemv32(
+      const std::byte* const* rows, const Int8Rows& x, float* out) {
+    __m256 sum = _mm256_setzero_ps();
+    for (int64_t b = 0; b < x.k / 32; ++b) {
+      const int64_t offset = b * T::kBytes;
+      const __m256i xb = load(x.q + 32 * b);
+      __m256i dots[kRows];
+      for (int r = 0; r < kRows; ++r) dots[r] = T::dot(rows[r] + offset, xb);
+      __m256i dot = sums(dots);
+      if constexpr (T::kZero != 0) {
+        const int32_t bias = T::kZero * (int32_t{x.sums[2 * b]} + x.sums[2 * b + 1]);
+        dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(bias));
+      }
+      const __m256 scale = _mm256_mul_ps(T::scales(rows, offset), _mm256_set1_ps(x.scale[b]));
+      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum);
+    }
+    _mm256_storeu_ps(out, sum);
+  }
+
+  /// What the 256-value types need of one activation block.
+  struct Block256 {
+    const int8_t* q;
+    __m256i sums16;  // 16 x i16
+    __m128i sums32;  // 8 x i16
+    __m256i at(int chunk) const { return load(q + 32 * chunk); }
+  };
+
+  /// Byte `index` of each 128-bit half in the low byte of every 32-bit lane.
+  static __m256i spread(__m256i bytes, int low, int high) {
+    const auto word = [](int index) { return static_cast<int32_t>(0x80808000U | unsigned(index)); };
+    const __m256i control = _mm256_setr_epi32(
+        word(low), word(low), word(low), word(low), word(high), word(high), word(high), word(high));
+    return _mm256_shuffle_epi8(bytes, control);
+  }
+
+  struct Q4K {
+    static constexpr int kBytes = sizeof(BlockQ4K);
+    static constexpr bool kHasMins = true;
+    static constexpr int kD = offsetof(BlockQ4K, d);
+    static constexpr int kDmin = offsetof(BlockQ4K, dmin);
+    static constexpr float kFactor = 1.0f;
+
+    static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i& min_dot) {
+      const std::byte* packed = block + offsetof(BlockQ4K, scales);
+      const auto a = read<uint32_t>(packed);
+      const auto b = read<uint32_t>(packed + 4);
+      const auto c = read<uint32_t>(packed + 8);
+      const uint64_t scales =
+          (a & 0x3f3f3f3fU) |
+          (uint64_t{(c & 0x0f0f0f0fU) | (((a >> 6) & 0x03030303U) << 4)} << 32);
+      const uint64_t mins =
+          (b & 0x3f3f3f3fU) |
+          (uint64_t{((c >> 4) & 0x0f0f0f0fU) | (((b >> 6) & 0x03030303U) << 4)} << 32);
+      const __m256i scale_bytes = _mm256_set1_epi64x(static_cast<int64_t>(scales));
+      const __m256i low = _mm256_set1_epi8(15);
+      __m256i sum = _mm256_setzero_si256();
+      for (int pair = 0; pair < 4; ++pair) {
+        const __m256i codes = load(block + offsetof(BlockQ4K, q) + 32 * pair);
+        const __m256i even = P::dot(_mm256_and_si256(codes, low), x.at(2 * pair));
+        const __m256i odd =
+            P::dot(_mm256_and_si256(_mm256_srli_epi16(codes, 4), low), x.at(2 * pair + 1));
+        sum = P::mac16(sum, even, spread(scale_bytes, 2 * pair, 2 * pair));
+        sum = P::mac16(sum, odd, spread(scale_bytes, 2 * pair + 1, 2 * pair + 1));
+      }
+      dot = sum;
+      const __m128i min_words = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(mins)));
+      min_dot = _mm256_zextsi128_si256(_mm_madd_epi16(min_words, x.sums32));
+    }
+  };
+
+  struct Q2K {
+    static constexpr int kBytes = sizeof(BlockQ2K);
+    static constexpr bool kHasMins = true;
+    static constexpr int kD = offsetof(BlockQ2K, d);
+    static constexpr int kDmin = offsetof(BlockQ2K, dmin);
+    static constexpr float kFactor = 1.0f;
+
+    static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i& min_dot) {
+      const __m128i packed = _mm_loadu_si128(
+          reinterpret_cast<const __m128i*>(block + offsetof(BlockQ2K, scales)));
+      const __m128i low = _mm_set1_epi8(15);
+      const __m256i scale_bytes = _mm256_broadcastsi128_si256(_mm_and_si128(packed, low));
+      const __m256i min_words =
+          _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(packed, 4), low));
+      const __m256i three = _mm256_set1_epi8(3);
+      __m256i sum = _mm256_setzero_si256();
+      for (int half = 0; half < 2; ++half) {
+        const __m256i codes = load(block + offsetof(BlockQ2K, q) + 32 * half);
+        const __m256i planes[4] = {
+            codes, _mm256_srli_epi16(codes, 2), _mm256_srli_epi16(codes, 4),
+            _mm256_srli_epi16(codes, 6)};
+        for (int p = 0; p < 4; ++p) {
+          const int chunk = 4 * half + p;
+          const __m256i partial = P::dot(_mm256_and_si256(planes[p], three), x.at(chunk));
+          sum = P::mac16(sum, partial, spread(scale_bytes, 2 * chunk, 2 * chunk + 1));
+        }
+      }
+      dot = sum;
+      min_dot = _mm256_madd_epi16(min_words, x.sums16);
+    }
+  };
+
+  struct Q6K {
+    static constexpr int kBytes = sizeof(BlockQ6K);
+    static constexpr bool kHasMins = false;
+    static constexpr int kD = offsetof(BlockQ6K, d);
+    static constexpr int kDmin = 0;
+    static constexpr float kFactor = 1.0f;
+
+    static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
+      const __m256i scale_words = _mm256_cvtepi8_epi16(_mm_loadu_si128(
+          reinterpret_cast<const __m128i*>(block + offsetof(BlockQ6K, scales))));
+      const __m256i halves[2] = {
+          _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
+          _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
+      const __m256i low = _mm256_set1_epi8(15);
+      const __m256i high_mask = _mm256_set1_epi8(0x30);
+      __m256i sum = _mm256_setzero_si256();
+      for (int half = 0; half < 2; ++half) {
+        const __m256i q0 = load(block + offsetof(BlockQ6K, q_low) + 64 * half);
+        const __m256i q1 = load(block + offsetof(BlockQ6K, q_low) + 64 * half + 32);
+        const __m256i high = load(block + offsetof(BlockQ6K, q_high) + 32 * half);
+        const __m256i lows[4] = {
+            _mm256_and_si256(q0, low), _mm256_and_si256(q1, low),
+            _mm256_and_si256(_mm256_srli_epi16(q0, 4), low),
+            _mm256_and_si256(_mm256_srli_epi16(q1, 4), low)};
+        const __m256i highs[4] = {
+            _mm256_slli_epi16(high, 4), _mm256_slli_epi16(high, 2), high,
+            _mm256_srli_epi16(high, 2)};
+        for (int p = 0; p < 4; ++p) {
+          const __m256i codes =
+              _mm256_or_si256(lows[p], _mm256_and_si256(highs[p], high_mask));
+          const __m256i partial = P::dot(codes, x.at(4 * half + p));
+          sum = P::mac16(sum, partial, spread_words(halves[half], 2 * p, 2 * p + 1));
+        }
+      }
+      const __m256i bias = _mm256_slli_epi32(_mm256_madd_epi16(scale_words, x.sums16), 5);
+      dot = _mm256_sub_epi32(sum, bias);
+    }
+
+    /// 16-bit word `index` of each half in the low word of every 32-bit lane.
+    static __m256i spread_words(__m256i words, int low, int high) {
+      const auto word = [](int index) {
+        return static_cast<int32_t>(0x80800000U | unsigned(2 * index) | unsigned(2 * index + 1) << 8);
+      };
+      const __m256i control = _mm256_setr_epi32(
+          word(low), word(low), word(low), word(low), word(high), word(high), word(high),
+          word(high));
+      return _mm256_shuffle_epi8(words, control);
+    }
+  };
+
+  struct IQ2XXS {
+    static constexpr int kBytes = sizeof(BlockIQ2XXS);
+    static constexpr bool kHasMins = false;
+    static constexpr int kD = offsetof(BlockIQ2XXS, d);
+    static constexpr int kDmin = 0;
+    static constexpr float kFactor = 0.125f;
+
+    static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
+      __m256i sum = _mm256_setzero_si256();
+      for (int g = 0; g < 8; ++g) {
+        const std::byte* words = block + offsetof(BlockIQ2XXS, q) + 8 * g;
+        const auto a = read<uint32_t>(words);
+        const auto b = read<uint32_t>(words + 4);
+        const __m256i magnitudes = rows_of(
+            &kIq2XxsGrid, a & 255U, (a >> 8) & 255U, (a >> 16) & 255U, a >> 24);
+        const __m256i signs = rows_of(
+            &kIq2Signs, b & 127U, (b >> 7) & 127U, (b >> 14) & 127U, (b >> 21) & 127U);
+        const __m256i partial = P::dot(magnitudes, _mm256_sign_epi8(x.at(g), signs));
+        const int scale = 2 * static_cast<int>(b >> 28) + 1;
+        sum = P::mac16(sum, partial, _mm256_set1_epi32(scale));
+      }
+      dot = sum;
+    }
+
+    /// Four 8-byte rows of a table.
+    static __m256i rows_of(const void* table, unsigned i0, unsigned i1, unsigned i2, unsigned i3) {
+      const auto* bytes = static_cast<const std::byte*>(table);
+      return _mm256_setr_epi64x(
+          read<int64_t>(bytes + 8 * i0), read<int64_t>(bytes + 8 * i1),
+          read<int64_t>(bytes + 8 * i2), read<int64_t>(bytes + 8 * i3));
+    }
+  };
+
+  template <class T>
+  static void gemv256(const std::byte* const* rows, const Int8Rows& x, float* out) {
+    __m256 sum = _mm256_setzero_ps();
+    for (int64_t b = 0; b < x.k / 256; ++b) {
+      const int64_t offset = b * T::kBytes;
+      Block256 xb;
+      xb.q = x.q + 256 * b;
+      xb.sums16 = load(x.sums + 16 * b);
+      // Sums of adjacent pairs, in order: at most 32 * 127, so they stay 16 bits wide.
+      const __m256i pairs = _mm256_hadd_epi16(xb.sums16, xb.sums16);
+      xb.sums32 = _mm256_castsi256_si128(_mm256_permute4x64_epi64(pairs, 0x08));
+      __m256i dots[kRows];
+      __m256i min_dots[kRows];
+      for (int r = 0; r < kRows; ++r) T::dot(rows[r] + offset, xb, dots[r], min_dots[r]);
+      const __m256 x_scale = _mm256_set1_ps(x.scale[b]);
+      __m256 d = gather_f16(rows, offset + T::kD);
+      if constexpr (T::kFactor != 1.0f) d = _mm256_mul_ps(d, _mm256_set1_ps(T::kFactor));
+      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums(dots)), _mm256_mul_ps(d, x_scale), sum);
+      if constexpr (T::kHasMins) {
+        const __m256 dmin = gather_f16(rows, offset + T::kDmin);
+        sum = _mm256_fnmadd_ps(
+            _mm256_cvtepi32_ps(sums(min_dots)), _mm256_mul_ps(dmin, x_scale), sum);
+      }
+    }
+    _mm256_storeu_ps(out, sum);
+  }
+
+  /// Eight rows at a time; the last ones repeat the last row.
+  template <class Fn>
+  static void each_eight(
+      const std::byte* rows, int64_t row_bytes, int64_t num_rows, float* out, const Fn& fn) {
+    const std::byte* pointers[kRows];
+    for (int64_t i = 0; i < num_rows; i += kRows) {
+      const int64_t count = num_rows - i < kRows ? num_rows - i : kRows;
+      for (int64_t r = 0; r < kRows; ++r) {
+        pointers[r] = rows + (i + (r < count ? r : count - 1)) * row_bytes;
+      }
+      if (count == kRows) {
+        fn(pointers, out + i);
+      } else {
+        float results[kRows];
+        fn(pointers, results);
+        for (int64_t r = 0; r < count; ++r) out[i + r] = results[r];
+      }
+    }
+  }
+
+  static void gemv(
+      DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, const Int8Rows& x,
+      float* out) {
+    each_eight(rows, row_bytes, num_rows, out, [&](const std::byte* const* pointers, float* y) {
+      switch (dtype) {
+        case DType::kQ8_0: return gemv32<Q8_0>(pointers, x, y);
+        case DType::kMXFP4: return gemv32<MXFP4>(pointers, x, y);
+        case DType::kQ2_K: return gemv256<Q2K>(pointers, x, y);
+        case DType::kQ4_K: return gemv256<Q4K>(pointers, x, y);
+        case DType::kQ6_K: return gemv256<Q6K>(pointers, x, y);
+        case DType::kIQ2_XXS: return gemv256<IQ2XXS>(pointers, x, y);
+        default: return;
+      }
+    });
+  }
+};
+
+}  // namespace tandem::cpu
