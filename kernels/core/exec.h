@@ -2,6 +2,7 @@
 
 #include "base/thread_pool.h"
 #include "kernels/core/scratch.h"
+#include "kernels/cpu/isa.h"
 
 struct CUstream_st;
 
@@ -18,6 +19,7 @@ struct Exec {
   Device device = Device::kCpu;
   Numerics numerics = Numerics::kExact;
   ThreadPool* pool = nullptr;     // CPU
+  CpuIsa isa = CpuIsa::kBest;     // CPU, kFast: every choice gives the same bits
   CUstream_st* stream = nullptr;  // CUDA; never the default stream
   Scratch* scratch = nullptr;     // memory of `device`; an operation takes and gives back
 };

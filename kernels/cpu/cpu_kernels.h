@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// The inner loops of the fast CPU path, as a table of functions for each instruction set. All tables
-// give the same bits; the arithmetic they share is written down in kernels/cpu/README.md. Arguments
-// are plain pointers that the operations have checked. Threads: any, on disjoint outputs.
+// The inner loops of the fast CPU path, as a table of functions for each instruction set. All
+// tables give the same bits; the arithmetic they share is written down in kernels/cpu/README.md.
+// Arguments are plain pointers that the operations have checked. Threads: any, on disjoint outputs.
 
 /// Consecutive activations that share a scale, after the weight type they meet.
 enum class Int8Grouping : uint8_t { k32, k256 };
@@ -82,10 +82,11 @@ struct FloatKernels {
   /// out[i] = value i of a row of F32, F16 or BF16.
   void (*expand)(DType dtype, const std::byte* row, int64_t k, float* out);
 
-  /// out[r * out_stride + i] = w[i * k ...] . x[r * x_stride ...], r < n, i < num_rows.
+  /// out[r * out_stride + i] = w[i * k ...] . x[row_ids[r] * x_stride ...] (row r if row_ids is
+  /// null), r < n, i < num_rows.
   void (*gemm)(
-      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride, int64_t n,
-      float* out, int64_t out_stride);
+      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride,
+      const int32_t* row_ids, int64_t n, float* out, int64_t out_stride);
 
   float (*dot)(const float* a, const float* b, int64_t n);
 
@@ -115,8 +116,8 @@ struct FloatKernels {
   /// x[i] *= factor.
   void (*scale)(float* x, int64_t n, float factor);
 
-  /// scores[j] = sum_h max(0, q_h . row_j) * weights[h], h ascending; row j at rows + j * row_bytes.
-  /// Limits: head_dim a multiple of 16.
+  /// scores[j] = sum_h max(0, q_h . row_j) * weights[h], h ascending; row j at rows + j *
+  /// row_bytes. Limits: head_dim a multiple of 16.
   void (*index_scores)(
       const float* q, const float* weights, int64_t num_heads, int64_t head_dim,
       const std::byte* rows, int64_t row_bytes, DType dtype, int64_t count, float* scores);
@@ -130,7 +131,8 @@ struct FloatKernels {
   void (*sigmoid)(const float* x, int64_t n, float* out);
 
   /// out[i] = sum_j weights[j] * x[j * n + i], j ascending.
-  void (*mix_streams)(const float* x, const float* weights, int64_t num_streams, int64_t n, float* out);
+  void (*mix_streams)(
+      const float* x, const float* weights, int64_t num_streams, int64_t n, float* out);
 
   /// streams[k * n + i] = post[k] * branch[i] + sum_j comb[j * s + k] * streams[j * n + i].
   /// Limits: s <= 8.
@@ -140,6 +142,10 @@ struct FloatKernels {
 
   /// The Sinkhorn normalisation of hc_pre on comb [s * s]. Limits: s <= 8.
   void (*sinkhorn)(float* comb, int64_t s, int32_t iterations, float eps);
+
+  /// Cosine and sine of pos * frequencies[i], to about 1e-7. Limits: 0 <= the angle <= 2^21.
+  void (*rotary_angles)(
+      const float* frequencies, int64_t count, float pos, float* cosines, float* sines);
 };
 
 struct CpuKernels {

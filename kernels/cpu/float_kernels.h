@@ -34,12 +34,10 @@ struct FloatKernelsOf {
     p = L::fma(p, r, L::set1(0.5f));
     p = L::fma(p, r, L::set1(1.0f));
     p = L::fma(p, r, L::set1(1.0f));
-    return L::zero_below(x, kExpMin, p * L::exp2_int(n));
+    return L::select_ge(x, kExpMin, p * L::exp2_int(n), L::zero());
   }
 
-  static L sigmoid(L x) {
-    return L::set1(1.0f) / (L::set1(1.0f) + exp(L::zero() - x));
-  }
+  static L sigmoid(L x) { return L::set1(1.0f) / (L::set1(1.0f) + exp(L::zero() - x)); }
 
   template <DType kType>
   static L load(const std::byte* row, int64_t i) {
@@ -79,7 +77,8 @@ struct FloatKernelsOf {
     int64_t i = 0;
     for (; i + 16 <= k; i += 16) {
       const L xi = L::load(x + i);
-      for (int r = 0; r < kCount; ++r) sum[r] = L::fma(load<kType>(rows + r * row_bytes, i), xi, sum[r]);
+      for (int r = 0; r < kCount; ++r)
+        sum[r] = L::fma(load<kType>(rows + r * row_bytes, i), xi, sum[r]);
     }
     if (i < k) {
       const L xi = L::load_part(x + i, k - i);
@@ -114,7 +113,7 @@ struct FloatKernelsOf {
   /// out[r][o] = x[r] . w[o] for a tile held in registers.
   template <int kTileR, int kTileO>
   static void gemm_tile(
-      const float* w, int64_t k, const float* x, int64_t x_stride, float* out, int64_t out_stride) {
+      const float* w, int64_t k, const float* const* x, float* out, int64_t out_stride) {
     L sum[kTileR * kTileO > 16 ? kTileR * kTileO : 16];
     for (int i = 0; i < kTileR * kTileO; ++i) sum[i] = L::zero();
     int64_t i = 0;
@@ -122,16 +121,16 @@ struct FloatKernelsOf {
       L wi[kTileO];
       for (int o = 0; o < kTileO; ++o) wi[o] = L::load(w + o * k + i);
       for (int r = 0; r < kTileR; ++r) {
-        const L xi = L::load(x + r * x_stride + i);
-        for (int o = 0; o < kTileO; ++o) sum[r * kTileO + o] = L::fma(wi[o], xi, sum[r * kTileO + o]);
+        const L xi = L::load(x[r] + i);
+        for (int o = 0; o < kTileO; ++o)
+          sum[r * kTileO + o] = L::fma(wi[o], xi, sum[r * kTileO + o]);
       }
     }
     if (i < k) {
       for (int r = 0; r < kTileR; ++r) {
-        const L xi = L::load_part(x + r * x_stride + i, k - i);
+        const L xi = L::load_part(x[r] + i, k - i);
         for (int o = 0; o < kTileO; ++o) {
-          sum[r * kTileO + o] =
-              L::fma(L::load_part(w + o * k + i, k - i), xi, sum[r * kTileO + o]);
+          sum[r * kTileO + o] = L::fma(L::load_part(w + o * k + i, k - i), xi, sum[r * kTileO + o]);
         }
       }
     }
@@ -148,27 +147,32 @@ struct FloatKernelsOf {
     }
   }
 
+  /// Rows first ... first + kTileR - 1 of the product.
   template <int kTileR>
   static void gemm_outputs(
-      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride, float* out,
-      int64_t out_stride) {
+      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride,
+      const int32_t* row_ids, int64_t first, float* out, int64_t out_stride) {
+    const float* rows[kTileR];
+    for (int r = 0; r < kTileR; ++r) {
+      rows[r] = x + (row_ids != nullptr ? row_ids[first + r] : first + r) * x_stride;
+    }
+    float* y = out + first * out_stride;
     int64_t o = 0;
     for (; o + kOutputs <= num_rows; o += kOutputs) {
-      gemm_tile<kTileR, kOutputs>(w + o * k, k, x, x_stride, out + o, out_stride);
+      gemm_tile<kTileR, kOutputs>(w + o * k, k, rows, y + o, out_stride);
     }
-    for (; o < num_rows; ++o) gemm_tile<kTileR, 1>(w + o * k, k, x, x_stride, out + o, out_stride);
+    for (; o < num_rows; ++o) gemm_tile<kTileR, 1>(w + o * k, k, rows, y + o, out_stride);
   }
 
   static void gemm(
-      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride, int64_t n,
-      float* out, int64_t out_stride) {
+      const float* w, int64_t num_rows, int64_t k, const float* x, int64_t x_stride,
+      const int32_t* row_ids, int64_t n, float* out, int64_t out_stride) {
     int64_t r = 0;
     for (; r + kRows <= n; r += kRows) {
-      gemm_outputs<kRows>(
-          w, num_rows, k, x + r * x_stride, x_stride, out + r * out_stride, out_stride);
+      gemm_outputs<kRows>(w, num_rows, k, x, x_stride, row_ids, r, out, out_stride);
     }
     for (; r < n; ++r) {
-      gemm_outputs<1>(w, num_rows, k, x + r * x_stride, x_stride, out + r * out_stride, out_stride);
+      gemm_outputs<1>(w, num_rows, k, x, x_stride, row_ids, r, out, out_stride);
     }
   }
 
@@ -219,7 +223,8 @@ struct FloatKernelsOf {
       for (int j = 0; j < kCount; ++j) row[j] = load<kType>(rows[j], i);
       for (int h = 0; h < kHeads; ++h) {
         const L qh = L::load(q + h * head_dim + i);
-        for (int j = 0; j < kCount; ++j) sum[h * kCount + j] = L::fma(row[j], qh, sum[h * kCount + j]);
+        for (int j = 0; j < kCount; ++j)
+          sum[h * kCount + j] = L::fma(row[j], qh, sum[h * kCount + j]);
       }
     }
     if constexpr (kHeads * kCount == 16) {
@@ -260,6 +265,10 @@ struct FloatKernelsOf {
         score_rows<kType, kRows>(
             q + h * head_dim, head_dim, rows, scale, scores + h * scores_stride, scores_stride);
       }
+      for (; h + 2 <= num_heads; h += 2) {
+        score_rows<kType, 2>(
+            q + h * head_dim, head_dim, rows, scale, scores + h * scores_stride, scores_stride);
+      }
       for (; h < num_heads; ++h) {
         score_rows<kType, 1>(
             q + h * head_dim, head_dim, rows, scale, scores + h * scores_stride, scores_stride);
@@ -284,7 +293,8 @@ struct FloatKernelsOf {
     if (j < count) {
       // The padding is made small enough to vanish: e^{-inf} would need an infinity of its own.
       float padded[16];
-      for (int i = 0; i < 16; ++i) padded[i] = j + i < count ? scores[j + i] - largest : kExpMin - 1;
+      for (int i = 0; i < 16; ++i)
+        padded[i] = j + i < count ? scores[j + i] - largest : kExpMin - 1;
       const L e = exp(L::load(padded));
       e.store_part(scores + j, count - j);
       sum = sum + e;
@@ -340,6 +350,9 @@ struct FloatKernelsOf {
       for (; h + kRows <= num_heads; h += kRows) {
         mix_heads<kType, kRows>(p + h * p_stride, p_stride, head_dim, rows, out + h * head_dim);
       }
+      for (; h + 2 <= num_heads; h += 2) {
+        mix_heads<kType, 2>(p + h * p_stride, p_stride, head_dim, rows, out + h * head_dim);
+      }
       for (; h < num_heads; ++h) {
         mix_heads<kType, 1>(p + h * p_stride, p_stride, head_dim, rows, out + h * head_dim);
       }
@@ -377,7 +390,8 @@ struct FloatKernelsOf {
           q + h * head_dim, weights + h, head_dim, rows, row_bytes, scores);
     }
     for (; h < num_heads; ++h) {
-      index_tile<kType, 1, kCount>(q + h * head_dim, weights + h, head_dim, rows, row_bytes, scores);
+      index_tile<kType, 1, kCount>(
+          q + h * head_dim, weights + h, head_dim, rows, row_bytes, scores);
     }
   }
 
@@ -484,6 +498,44 @@ struct FloatKernelsOf {
     for (int64_t j = 0; j < s; ++j) rows[j].store_part(comb + j * s, s);
   }
 
+  /// Of angles x = pos * frequency, up to 2^21: x = n pi / 2 + r, Taylor polynomials in r.
+  static void rotary_angles(
+      const float* frequencies, int64_t count, float pos, float* cosines, float* sines) {
+    constexpr float kTwoOverPi = 0.636619772f;
+    // pi / 2 in three parts; with a fused multiply-add the first subtraction is exact.
+    constexpr float kPart1 = 1.57079637f;
+    constexpr float kPart2 = -4.37113883e-8f;
+    constexpr float kPart3 = -1.71512489e-15f;
+    for (int64_t i = 0; i < count; i += 16) {
+      const int64_t part = count - i < 16 ? count - i : 16;
+      const L x = L::set1(pos) * L::load_part(frequencies + i, part);
+      const L n = L::round(x * L::set1(kTwoOverPi));
+      L r = L::fma(n, L::set1(-kPart1), x);
+      r = L::fma(n, L::set1(-kPart2), r);
+      r = L::fma(n, L::set1(-kPart3), r);
+      const L r2 = r * r;
+      L s = L::fma(L::set1(1.0f / 362880.0f), r2, L::set1(-1.0f / 5040.0f));
+      s = L::fma(s, r2, L::set1(1.0f / 120.0f));
+      s = L::fma(s, r2, L::set1(-1.0f / 6.0f));
+      s = L::fma(s * r2, r, r);
+      L c = L::fma(L::set1(-1.0f / 3628800.0f), r2, L::set1(1.0f / 40320.0f));
+      c = L::fma(c, r2, L::set1(-1.0f / 720.0f));
+      c = L::fma(c, r2, L::set1(1.0f / 24.0f));
+      c = L::fma(c, r2, L::set1(-0.5f));
+      c = L::fma(c, r2, L::set1(1.0f));
+      // The quadrant is n mod 4, as -2 ... 2.
+      const L quadrant = L::fma(L::round(n * L::set1(0.25f)), L::set1(-4.0f), n);
+      const L size = L::abs(quadrant);
+      const L zero = L::zero();
+      // size 1: sine and cosine change places; 2: both change sign; and then 1 or -1 flips one.
+      const L sine = L::select_ge(size, 1.5f, zero - s, L::select_ge(size, 0.5f, c, s));
+      const L cosine = L::select_ge(size, 1.5f, zero - c, L::select_ge(size, 0.5f, s, c));
+      const L odd_sign = L::select_ge(size, 1.5f, L::set1(0.0f), quadrant);
+      L::select_ge(zero - odd_sign, 0.5f, zero - sine, sine).store_part(sines + i, part);
+      L::select_ge(odd_sign, 0.5f, zero - cosine, cosine).store_part(cosines + i, part);
+    }
+  }
+
   static void quantize(
       const float* x, int64_t k, Int8Grouping grouping, int8_t* q, float* scale_out,
       int16_t* sums) {
@@ -525,6 +577,7 @@ struct FloatKernelsOf {
     out.mix_streams = mix_streams;
     out.hc_post = hc_post;
     out.sinkhorn = sinkhorn;
+    out.rotary_angles = rotary_angles;
     return out;
   }
 };

@@ -11,8 +11,8 @@ namespace tandem::cpu {
 // weight once for many activation rows. It lives in scratch for one product; the file's blocks stay
 // the only copy of the weights.
 //
-// Four consecutive values of one row are adjacent ("a word"), then come the words of the other rows:
-// codes[k / 4][kPanelRows][4]. A value is scale * (code - zero) or scale * code - min.
+// Four consecutive values of one row are adjacent ("a word"), then come the words of the other
+// rows: codes[k / 4][kPanelRows][4]. A value is scale * (code - zero) or scale * code - min.
 
 /// 32 values of each row: Q8_0 and MXFP4.
 struct PanelBlock32 {
@@ -25,15 +25,15 @@ template <int kGroups>
 struct PanelBlock256 {
   uint8_t codes[64][kPanelRows][4];
   int32_t scales[kGroups][kPanelRows];
-  /// For the pair p of runs of 16 values: what multiplies their activation sums. zero * scale if the
-  /// type has a zero point, else the minimum.
+  /// For the pair p of runs of 16 values: what multiplies their activation sums. zero * scale if
+  /// the type has a zero point, else the minimum.
   int16_t bias[8][kPanelRows][2];
   float d[kPanelRows];
   float dmin[kPanelRows];
 };
 
-/// How a block type maps to integers. Codes are 0..127 except Q8_0's, so they serve as signed and as
-/// unsigned bytes.
+/// How a block type maps to integers. Codes are 0..127 except Q8_0's, so they serve as signed and
+/// as unsigned bytes.
 struct BlockTraits {
   int groups;     // integer scales of a 256-value block; 0 for the 32-value types
   int zero;       // subtracted from a code

@@ -1,8 +1,8 @@
 #pragma once
 
 // The int8 matrix-vector products of x86, once for AVX2 and AVX-512: templates over `P`, which has
-// the few instructions that differ. Included by the kernels_<isa>.cc files only; see float_kernels.h
-// for why nothing here is shared between them.
+// the few instructions that differ. Included by the kernels_<isa>.cc files only; see
+// float_kernels.h for why nothing here is shared between them.
 
 #include <immintrin.h>
 
@@ -49,8 +49,10 @@ struct Int8X86 {
 
   /// Lane r is the sum of the lanes of v[r].
   static __m256i sums(const __m256i* v) {
-    const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
-    const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
+    const __m256i a =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+    const __m256i b =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
     return _mm256_add_epi32(
         _mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
   }
@@ -84,8 +86,8 @@ struct Int8X86 {
     static constexpr int kBytes = sizeof(BlockMXFP4);
     static constexpr int kZero = 16;
     static __m256i dot(const std::byte* block, __m256i x) {
-      const __m128i codes = _mm_loadu_si128(
-          reinterpret_cast<const __m128i*>(block + offsetof(BlockMXFP4, q)));
+      const __m128i codes =
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockMXFP4, q)));
       const __m128i low = _mm_set1_epi8(15);
       const __m256i nibbles = _mm256_inserti128_si256(
           _mm256_castsi128_si256(_mm_and_si128(codes, low)),
@@ -109,8 +111,7 @@ struct Int8X86 {
   };
 
   template <class T>
-  static void gemv32(
-      const std::byte* const* rows, const Int8Rows& x, float* out) {
+  static void gemv32(const std::byte* const* rows, const Int8Rows& x, float* out) {
     __m256 sum = _mm256_setzero_ps();
     for (int64_t b = 0; b < x.k / 32; ++b) {
       const int64_t offset = b * T::kBytes;
@@ -157,8 +158,7 @@ struct Int8X86 {
       const auto b = read<uint32_t>(packed + 4);
       const auto c = read<uint32_t>(packed + 8);
       const uint64_t scales =
-          (a & 0x3f3f3f3fU) |
-          (uint64_t{(c & 0x0f0f0f0fU) | (((a >> 6) & 0x03030303U) << 4)} << 32);
+          (a & 0x3f3f3f3fU) | (uint64_t{(c & 0x0f0f0f0fU) | (((a >> 6) & 0x03030303U) << 4)} << 32);
       const uint64_t mins =
           (b & 0x3f3f3f3fU) |
           (uint64_t{((c >> 4) & 0x0f0f0f0fU) | (((b >> 6) & 0x03030303U) << 4)} << 32);
@@ -187,12 +187,11 @@ struct Int8X86 {
     static constexpr float kFactor = 1.0f;
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i& min_dot) {
-      const __m128i packed = _mm_loadu_si128(
-          reinterpret_cast<const __m128i*>(block + offsetof(BlockQ2K, scales)));
+      const __m128i packed =
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockQ2K, scales)));
       const __m128i low = _mm_set1_epi8(15);
       const __m256i scale_bytes = _mm256_broadcastsi128_si256(_mm_and_si128(packed, low));
-      const __m256i min_words =
-          _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(packed, 4), low));
+      const __m256i min_words = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(packed, 4), low));
       const __m256i three = _mm256_set1_epi8(3);
       __m256i sum = _mm256_setzero_si256();
       for (int half = 0; half < 2; ++half) {
@@ -219,8 +218,8 @@ struct Int8X86 {
     static constexpr float kFactor = 1.0f;
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
-      const __m256i scale_words = _mm256_cvtepi8_epi16(_mm_loadu_si128(
-          reinterpret_cast<const __m128i*>(block + offsetof(BlockQ6K, scales))));
+      const __m256i scale_words = _mm256_cvtepi8_epi16(
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockQ6K, scales))));
       const __m256i halves[2] = {
           _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
           _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
@@ -239,8 +238,7 @@ struct Int8X86 {
             _mm256_slli_epi16(high, 4), _mm256_slli_epi16(high, 2), high,
             _mm256_srli_epi16(high, 2)};
         for (int p = 0; p < 4; ++p) {
-          const __m256i codes =
-              _mm256_or_si256(lows[p], _mm256_and_si256(highs[p], high_mask));
+          const __m256i codes = _mm256_or_si256(lows[p], _mm256_and_si256(highs[p], high_mask));
           const __m256i partial = P::dot(codes, x.at(4 * half + p));
           sum = P::mac16(sum, partial, spread_words(halves[half], 2 * p, 2 * p + 1));
         }
@@ -252,7 +250,8 @@ struct Int8X86 {
     /// 16-bit word `index` of each half in the low word of every 32-bit lane.
     static __m256i spread_words(__m256i words, int low, int high) {
       const auto word = [](int index) {
-        return static_cast<int32_t>(0x80800000U | unsigned(2 * index) | unsigned(2 * index + 1) << 8);
+        return static_cast<int32_t>(
+            0x80800000U | unsigned(2 * index) | unsigned(2 * index + 1) << 8);
       };
       const __m256i control = _mm256_setr_epi32(
           word(low), word(low), word(low), word(low), word(high), word(high), word(high),
@@ -274,10 +273,10 @@ struct Int8X86 {
         const std::byte* words = block + offsetof(BlockIQ2XXS, q) + 8 * g;
         const auto a = read<uint32_t>(words);
         const auto b = read<uint32_t>(words + 4);
-        const __m256i magnitudes = rows_of(
-            &kIq2XxsGrid, a & 255U, (a >> 8) & 255U, (a >> 16) & 255U, a >> 24);
-        const __m256i signs = rows_of(
-            &kIq2Signs, b & 127U, (b >> 7) & 127U, (b >> 14) & 127U, (b >> 21) & 127U);
+        const __m256i magnitudes =
+            rows_of(&kIq2XxsGrid, a & 255U, (a >> 8) & 255U, (a >> 16) & 255U, a >> 24);
+        const __m256i signs =
+            rows_of(&kIq2Signs, b & 127U, (b >> 7) & 127U, (b >> 14) & 127U, (b >> 21) & 127U);
         const __m256i partial = P::dot(magnitudes, _mm256_sign_epi8(x.at(g), signs));
         const int scale = 2 * static_cast<int>(b >> 28) + 1;
         sum = P::mac16(sum, partial, _mm256_set1_epi32(scale));
@@ -314,8 +313,8 @@ struct Int8X86 {
       sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums(dots)), _mm256_mul_ps(d, x_scale), sum);
       if constexpr (T::kHasMins) {
         const __m256 dmin = gather_f16(rows, offset + T::kDmin);
-        sum = _mm256_fnmadd_ps(
-            _mm256_cvtepi32_ps(sums(min_dots)), _mm256_mul_ps(dmin, x_scale), sum);
+        sum =
+            _mm256_fnmadd_ps(_mm256_cvtepi32_ps(sums(min_dots)), _mm256_mul_ps(dmin, x_scale), sum);
       }
     }
     _mm256_storeu_ps(out, sum);

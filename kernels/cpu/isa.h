@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-/// Instruction sets with kernels of their own. Every one gives the same bits (kernels/cpu/README.md),
-/// so a choice is a matter of speed alone.
+/// Instruction sets with kernels of their own. Every one gives the same bits
+/// (kernels/cpu/README.md), so a choice is a matter of speed alone.
 enum class CpuIsa : uint8_t {
   kBest,      // the fastest that this machine has
   kPortable,  // plain C++, the judge of the others

@@ -42,15 +42,15 @@ struct Row {
 /// Eight of a panel's rows, from `o` on, against one activation row.
 template <bool kSigned>
 __m256 gemm32(const PanelBlock32* panel, int64_t num_blocks, int o, int zero, const Row& x) {
-  const __m256i zero_pair = _mm256_set1_epi32(-zero * 0x10001);
+  const __m256i zero_pair = _mm256_set1_epi16(static_cast<int16_t>(-zero));
   __m256 sum = _mm256_setzero_ps();
   for (int64_t b = 0; b < num_blocks; ++b) {
     __m256i dot = _mm256_madd_epi16(word(x.sums + 2 * b), zero_pair);
     for (int i = 0; i < 8; ++i) {
       const __m256i codes = Int8::load(panel[b].codes[i][o]);
       const __m256i q = word(x.q + 32 * b + 4 * i);
-      dot = _mm256_add_epi32(
-          dot, kSigned ? Primitives::dot_q8(codes, q) : Primitives::dot(codes, q));
+      dot =
+          _mm256_add_epi32(dot, kSigned ? Primitives::dot_q8(codes, q) : Primitives::dot(codes, q));
     }
     const __m256 scale = _mm256_mul_ps(_mm256_loadu_ps(panel[b].d + o), _mm256_set1_ps(x.scale[b]));
     sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum);
@@ -59,8 +59,7 @@ __m256 gemm32(const PanelBlock32* panel, int64_t num_blocks, int o, int zero, co
 }
 
 template <int kGroups, bool kHasMins>
-__m256 gemm256(
-    const PanelBlock256<kGroups>* panel, int64_t num_blocks, int o, const Row& x) {
+__m256 gemm256(const PanelBlock256<kGroups>* panel, int64_t num_blocks, int o, const Row& x) {
   constexpr int kWords = 64 / kGroups;
   __m256 sum = _mm256_setzero_ps();
   for (int64_t b = 0; b < num_blocks; ++b) {
@@ -72,14 +71,12 @@ __m256 gemm256(
             partial,
             Primitives::dot(Int8::load(panel[b].codes[i][o]), word(x.q + 256 * b + 4 * i)));
       }
-      dot = _mm256_add_epi32(
-          dot, _mm256_mullo_epi32(partial, Int8::load(panel[b].scales[g] + o)));
+      dot = _mm256_add_epi32(dot, _mm256_mullo_epi32(partial, Int8::load(panel[b].scales[g] + o)));
     }
     __m256i bias = _mm256_setzero_si256();
     for (int p = 0; p < 8; ++p) {
       bias = _mm256_add_epi32(
-          bias,
-          _mm256_madd_epi16(Int8::load(panel[b].bias[p][o]), word(x.sums + 16 * b + 2 * p)));
+          bias, _mm256_madd_epi16(Int8::load(panel[b].bias[p][o]), word(x.sums + 16 * b + 2 * p)));
     }
     const __m256 x_scale = _mm256_set1_ps(x.scale[b]);
     if constexpr (!kHasMins) dot = _mm256_sub_epi32(dot, bias);

@@ -45,7 +45,7 @@ template <int kRows>
 void gemm32(
     const PanelBlock32* panel, int64_t num_blocks, int zero, const TileRows<kRows>& x,
     __m512* sum) {
-  const __m512i zero_pair = _mm512_set1_epi32(-zero * 0x10001);  // see below
+  const __m512i zero_pair = _mm512_set1_epi16(static_cast<int16_t>(-zero));
   for (int r = 0; r < kRows; ++r) sum[r] = _mm512_setzero_ps();
   for (int64_t b = 0; b < num_blocks; ++b) {
     __m512i w[8];
@@ -53,8 +53,7 @@ void gemm32(
     const __m512 d = _mm512_loadu_ps(panel[b].d);
     for (int r = 0; r < kRows; ++r) {
       // Starts from -zero * (sum of the 32 activations).
-      __m512i dot = _mm512_dpwssd_epi32(
-          _mm512_setzero_si512(), word(x.sums[r] + 2 * b), zero_pair);
+      __m512i dot = _mm512_dpwssd_epi32(_mm512_setzero_si512(), word(x.sums[r] + 2 * b), zero_pair);
       const int8_t* q = x.q[r] + 32 * b;
       for (int i = 0; i < 8; ++i) dot = _mm512_dpbusd_epi32(dot, w[i], word(q + 4 * i));
       const __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(x.scale[r][b]));

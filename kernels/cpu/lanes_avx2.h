@@ -23,8 +23,7 @@ struct Lanes {
     return {_mm256_cvtph_ps(_mm_loadu_si128(bits)), _mm256_cvtph_ps(_mm_loadu_si128(bits + 1))};
   }
   static __m256 widen_bf16(const __m128i* bits) {
-    return _mm256_castsi256_ps(
-        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(bits)), 16));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(bits)), 16));
   }
   static Lanes load_bf16(const void* x) {
     const auto* bits = static_cast<const __m128i*>(x);
@@ -55,12 +54,8 @@ struct Lanes {
   friend Lanes operator/(Lanes x, Lanes y) {
     return {_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)};
   }
-  static Lanes max(Lanes x, Lanes y) {
-    return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)};
-  }
-  static Lanes min(Lanes x, Lanes y) {
-    return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)};
-  }
+  static Lanes max(Lanes x, Lanes y) { return {_mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b)}; }
+  static Lanes min(Lanes x, Lanes y) { return {_mm256_min_ps(x.a, y.a), _mm256_min_ps(x.b, y.b)}; }
   static Lanes abs(Lanes x) {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     return {_mm256_andnot_ps(sign, x.a), _mm256_andnot_ps(sign, x.b)};
@@ -74,16 +69,15 @@ struct Lanes {
     return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
   }
   static Lanes exp2_int(Lanes n) { return {exp2_int(n.a), exp2_int(n.b)}; }
-  static Lanes zero_below(Lanes x, float limit, Lanes y) {
+  static Lanes select_ge(Lanes x, float limit, Lanes y, Lanes z) {
     const __m256 least = _mm256_set1_ps(limit);
     return {
-        _mm256_and_ps(_mm256_cmp_ps(x.a, least, _CMP_GE_OQ), y.a),
-        _mm256_and_ps(_mm256_cmp_ps(x.b, least, _CMP_GE_OQ), y.b)};
+        _mm256_blendv_ps(z.a, y.a, _mm256_cmp_ps(x.a, least, _CMP_GE_OQ)),
+        _mm256_blendv_ps(z.b, y.b, _mm256_cmp_ps(x.b, least, _CMP_GE_OQ))};
   }
   float sum() const {
     const __m256 eight = _mm256_add_ps(a, b);
-    const __m128 four =
-        _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
@@ -94,8 +88,7 @@ struct Lanes {
   }
   float largest() const {
     const __m256 eight = _mm256_max_ps(a, b);
-    const __m128 four =
-        _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }

@@ -14,9 +14,7 @@ struct Lanes {
   static Lanes zero() { return {_mm512_setzero_ps()}; }
   static Lanes load(const float* x) { return {_mm512_loadu_ps(x)}; }
   static __mmask16 part(int64_t n) { return static_cast<__mmask16>((1U << n) - 1U); }
-  static Lanes load_part(const float* x, int64_t n) {
-    return {_mm512_maskz_loadu_ps(part(n), x)};
-  }
+  static Lanes load_part(const float* x, int64_t n) { return {_mm512_maskz_loadu_ps(part(n), x)}; }
   static Lanes load_f16(const void* x) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(x)))};
   }
@@ -42,14 +40,13 @@ struct Lanes {
     const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
   }
-  static Lanes zero_below(Lanes x, float limit, Lanes a) {
-    return {_mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x.v, _mm512_set1_ps(limit), _CMP_GE_OQ), a.v)};
+  static Lanes select_ge(Lanes x, float limit, Lanes a, Lanes b) {
+    const __mmask16 reaches = _mm512_cmp_ps_mask(x.v, _mm512_set1_ps(limit), _CMP_GE_OQ);
+    return {_mm512_mask_mov_ps(b.v, reaches, a.v)};
   }
   float sum() const {
-    const __m256 eight =
-        _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
-    const __m128 four =
-        _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
@@ -59,15 +56,13 @@ struct Lanes {
     for (int i = 0; i < 8; ++i) {
       const __m512 a = x[2 * i].v;
       const __m512 b = x[2 * i + 1].v;
-      eights[i] = _mm512_add_ps(
-          _mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+      eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
     }
     __m512 fours[4];
     for (int i = 0; i < 4; ++i) {
       const __m512 a = eights[2 * i];
       const __m512 b = eights[2 * i + 1];
-      fours[i] = _mm512_add_ps(
-          _mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+      fours[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
     }
     __m512 twos[2];
     for (int i = 0; i < 2; ++i) {
@@ -79,20 +74,18 @@ struct Lanes {
     const __m512 ones = _mm512_add_ps(
         _mm512_shuffle_ps(twos[0], twos[1], 0x88), _mm512_shuffle_ps(twos[0], twos[1], 0xdd));
     // 128-bit part p holds the sums of x[p], x[4 + p], x[8 + p], x[12 + p].
-    const __m512i order =
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     return {_mm512_permutexvar_ps(order, ones)};
   }
   float largest() const {
-    const __m256 eight =
-        _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
-    const __m128 four =
-        _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
   static void store_int8(Lanes a, int8_t* out) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)));
+    _mm_storeu_si128(
+        reinterpret_cast<__m128i*>(out), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)));
   }
 };
 

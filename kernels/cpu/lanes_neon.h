@@ -28,15 +28,12 @@ struct Lanes {
   }
   static Lanes load_f16(const void* x) {
     const auto* bits = static_cast<const uint16_t*>(x);
-    return each([&](int i) {
-      return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(bits + 4 * i)));
-    });
+    return each([&](int i) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(bits + 4 * i))); });
   }
   static Lanes load_bf16(const void* x) {
     const auto* bits = static_cast<const uint16_t*>(x);
-    return each([&](int i) {
-      return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(bits + 4 * i), 16));
-    });
+    return each(
+        [&](int i) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(bits + 4 * i), 16)); });
   }
   void store(float* x) const {
     for (int i = 0; i < 4; ++i) vst1q_f32(x + 4 * i, v[i]);
@@ -80,11 +77,9 @@ struct Lanes {
       return vreinterpretq_f32_s32(vshlq_n_s32(biased, 23));
     });
   }
-  static Lanes zero_below(Lanes x, float limit, Lanes a) {
-    return each([&](int i) {
-      const uint32x4_t keep = vcgeq_f32(x.v[i], vdupq_n_f32(limit));
-      return vreinterpretq_f32_u32(vandq_u32(keep, vreinterpretq_u32_f32(a.v[i])));
-    });
+  static Lanes select_ge(Lanes x, float limit, Lanes a, Lanes b) {
+    return each(
+        [&](int i) { return vbslq_f32(vcgeq_f32(x.v[i], vdupq_n_f32(limit)), a.v[i], b.v[i]); });
   }
   float sum() const {
     const float32x4_t four = vaddq_f32(vaddq_f32(v[0], v[2]), vaddq_f32(v[1], v[3]));
@@ -100,10 +95,10 @@ struct Lanes {
     return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v[0], v[1]), vmaxq_f32(v[2], v[3])));
   }
   static void store_int8(Lanes a, int8_t* out) {
-    const int16x8_t low = vcombine_s16(
-        vqmovn_s32(vcvtnq_s32_f32(a.v[0])), vqmovn_s32(vcvtnq_s32_f32(a.v[1])));
-    const int16x8_t high = vcombine_s16(
-        vqmovn_s32(vcvtnq_s32_f32(a.v[2])), vqmovn_s32(vcvtnq_s32_f32(a.v[3])));
+    const int16x8_t low =
+        vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(a.v[0])), vqmovn_s32(vcvtnq_s32_f32(a.v[1])));
+    const int16x8_t high =
+        vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(a.v[2])), vqmovn_s32(vcvtnq_s32_f32(a.v[3])));
     vst1q_s8(out, vcombine_s8(vqmovn_s16(low), vqmovn_s16(high)));
   }
 };

@@ -95,10 +95,10 @@ struct Lanes {
     }
     return n;
   }
-  /// a where x >= limit, else 0.
-  static Lanes zero_below(Lanes x, float limit, Lanes a) {
-    for (int i = 0; i < 16; ++i) a.v[i] = x.v[i] >= limit ? a.v[i] : 0.0f;
-    return a;
+  /// a where x >= limit, else b.
+  static Lanes select_ge(Lanes x, float limit, Lanes a, Lanes b) {
+    for (int i = 0; i < 16; ++i) b.v[i] = x.v[i] >= limit ? a.v[i] : b.v[i];
+    return b;
   }
   /// Pairwise from the top half down: lanes i and i + 8, then i + 4, i + 2, i + 1.
   float sum() const {

@@ -6,6 +6,7 @@
 
 #include "kernels/linear/reference_linear.h"
 #include "kernels/math/reference_math.h"
+#include "kernels/route/choose.h"
 #include "kernels/route/route_impl.h"
 
 namespace tandem::detail {
@@ -28,28 +29,31 @@ void choose_by_score(const RouteArgs& args, const float* scores, int32_t* ids) {
 
 }  // namespace
 
+void choose_experts(const RouteArgs& args, int64_t t, float* scores) {
+  for (int64_t e = 0; e < args.gate.rows; ++e) {
+    scores[e] = std::sqrt(reference::softplus(scores[e]));
+  }
+  int32_t* ids = args.expert_ids.row(t);
+  if (args.token_experts.data != nullptr) {
+    std::memcpy(ids, args.token_experts.row(args.step.token[t]), args.top_k * sizeof(int32_t));
+  } else {
+    choose_by_score(args, scores, ids);
+  }
+  float sum = 0;
+  for (int64_t k = 0; k < args.top_k; ++k) sum += scores[ids[k]];
+  sum = std::max(sum, kWeightSumMin);
+  for (int64_t k = 0; k < args.top_k; ++k) {
+    args.expert_weights.row(t)[k] = scores[ids[k]] / sum * args.scale;
+  }
+}
+
 Status route_cpu(const Exec& exec, const RouteArgs& args) {
   const int64_t n = args.step.num_rows;
   const int64_t num_experts = args.gate.rows;
   const Scratch::Frame frame(*exec.scratch);
   const Rows scores{exec.scratch->take<float>(n * num_experts), n, num_experts, num_experts};
   reference::linear(exec, args.x, args.gate, scores);
-  for (int64_t t = 0; t < n; ++t) {
-    float* s = scores.row(t);
-    for (int64_t e = 0; e < num_experts; ++e) s[e] = std::sqrt(reference::softplus(s[e]));
-    int32_t* ids = args.expert_ids.row(t);
-    if (args.token_experts.data != nullptr) {
-      std::memcpy(ids, args.token_experts.row(args.step.token[t]), args.top_k * sizeof(int32_t));
-    } else {
-      choose_by_score(args, s, ids);
-    }
-    float sum = 0;
-    for (int64_t k = 0; k < args.top_k; ++k) sum += s[ids[k]];
-    sum = std::max(sum, kWeightSumMin);
-    for (int64_t k = 0; k < args.top_k; ++k) {
-      args.expert_weights.row(t)[k] = s[ids[k]] / sum * args.scale;
-    }
-  }
+  for (int64_t t = 0; t < n; ++t) choose_experts(args, t, scores.row(t));
   return {};
 }
 
