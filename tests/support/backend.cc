@@ -36,20 +36,24 @@ int64_t padded_stride(int64_t cols) {
 }  // namespace
 
 std::vector<Backend> all_backends() {
-  std::vector<Backend> out = {{Device::kCpu, Numerics::kExact}, {Device::kCpu, Numerics::kFast}};
+  std::vector<Backend> out = {{Device::kCpu, Numerics::kExact}};
+  for (const CpuIsa isa : available_cpu_isas()) {
+    out.push_back({Device::kCpu, Numerics::kFast, isa});
+  }
   const Result<int> num_devices = cuda::device_count();
   if (num_devices.ok() && *num_devices > 0) out.push_back({Device::kCuda, Numerics::kFast});
   return out;
 }
 
 std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
-  std::string name = info.param.device == Device::kCpu ? "Cpu" : "Cuda";
-  return name + (info.param.exact() ? "Exact" : "Fast");
+  const Backend& backend = info.param;
+  if (backend.device == Device::kCuda) return backend.exact() ? "CudaExact" : "CudaFast";
+  return backend.exact() ? "CpuExact" : std::string("CpuFast_") + cpu_isa_name(backend.isa);
 }
 
 void PrintTo(const Backend& backend, std::ostream* out) {
   *out << (backend.device == Device::kCpu ? "CPU " : "CUDA ")
-       << (backend.exact() ? "exact" : "fast");
+       << (backend.exact() ? "exact" : "fast") << " " << cpu_isa_name(backend.isa);
 }
 
 int64_t HostStep::num_rows() const {
@@ -126,6 +130,7 @@ OpBench::OpBench(const Backend& backend, int num_threads) : backend_(backend), p
   scratch_ = std::make_unique<Scratch>(*allocator_);
   exec_.device = backend.device;
   exec_.numerics = backend.numerics;
+  exec_.isa = backend.isa;
   exec_.scratch = scratch_.get();
 }
 
