@@ -1,0 +1,10 @@
+#pragma once
+
+#include "kernels/output_project/output_project.h"
+
+namespace tandem::detail {
+
+/// output_project() for many rows on CUDA, on the tensor cores.
+Status output_project_prefill_cuda(const Exec& exec, const OutputProjectArgs& args);
+
+}  // namespace tandem::detail
