@@ -2,10 +2,19 @@
 
 if(TANDEM_WITH_CUDA)
   target_sources(tandem_kernels PRIVATE
+    attend/attend_cuda.cu
+    compress/compress_cuda.cu
     cuda/device.cc
     cuda/device_weights.cu
     cuda/error.cc
-    cuda/weight_uploader.cc)
+    cuda/weight_uploader.cc
+    experts/experts_prefill_cuda.cu
+    gemm/gemm_cuda.cu
+    gemm/gemm_gate_up_cuda.cu
+    gemm/gemm_rows_cuda.cu
+    index_select/index_select_cuda.cu
+    index_select/select_top_k_cuda.cu
+    output_project/output_project_prefill_cuda.cu)
   target_link_libraries(tandem_kernels PUBLIC CUDA::cudart_static)
 else()
   target_sources(tandem_kernels PRIVATE

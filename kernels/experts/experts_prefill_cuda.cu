@@ -44,9 +44,8 @@ Status experts_prefill_cuda(const Exec& exec, const ExpertsArgs& args) {
   const int64_t expert_dim = args.gate.first.rows;
   const int64_t shared_dim = args.shared_gate.rows;
   TANDEM_REQUIRE(
-      args.expert_weights.stride == top_k && expert_dim % 32 == 0 && shared_dim % 32 == 0 &&
-          hidden_dim % 4 == 0,
-      "experts: weights of the chosen experts must be packed, dimensions multiples of 32");
+      expert_dim % 32 == 0 && shared_dim % 32 == 0 && hidden_dim % 4 == 0,
+      "experts: the CUDA kernels need dimensions that are multiples of 32");
   Scratch::Frame frame(*exec.scratch);
   cuda::FragmentRows x;
   TANDEM_TRY(cuda::to_fragment_rows(exec, args.x, x));
@@ -75,7 +74,7 @@ Status experts_prefill_cuda(const Exec& exec, const ExpertsArgs& args) {
   up.gate = args.gate;
   up.up = args.up;
   up.order = &order;
-  up.slot_weights = args.expert_weights.data;
+  up.slot_weights = args.expert_weights;
   up.limit = args.swiglu_limit;
   up.hidden = hidden;
   TANDEM_TRY(cuda::gemm_gate_up(exec, up));

@@ -63,7 +63,7 @@ struct GateUpArgs {
   FragmentRows x;
   ExpertWeightView gate, up;
   const ExpertOrder* order = nullptr;
-  const float* slot_weights = nullptr;  // [num_slots]
+  ConstRows slot_weights;  // [n, top_k]; slot t * top_k + k is [t, k]
   float limit = 0;
   FragmentRows hidden;  // [n or num_slots, gate rows], a multiple of 32
 };
@@ -78,7 +78,12 @@ struct ExpertDownArgs {
 };
 Status gemm_expert_down(const Exec& exec, const ExpertDownArgs& args);
 
-/// linear() for more than kDecodeRowsMax rows; experts() and output_project() likewise.
+/// Whether the products above take weights of this shape.
+constexpr bool gemm_takes(const WeightView& weight) {
+  return weight.dtype != DType::kI32 && weight.cols % 32 == 0 && weight.row_bytes % 16 == 0;
+}
+
+/// linear() for many rows. Limits: gemm_takes(weight).
 Status gemm_linear(const Exec& exec, ConstRows x, const WeightView& weight, Rows out);
 
 }  // namespace tandem::cuda

@@ -211,7 +211,8 @@ Status gemm_gate_up(const Exec& exec, const GateUpArgs& args) {
   if (args.order != nullptr) {
     tiles_x = use_order(params, *args.order, args.gate.expert_bytes);
     params.gather_divisor = static_cast<int>(args.order->top_k);
-    params.slot_weights = args.slot_weights;
+    params.slot_weights = args.slot_weights.data;
+    params.slot_weights_stride = args.slot_weights.stride;
   }
   return launch_gemm_gate_up(
       exec, gate.dtype, is_small(gate.rows, 128, tiles_x), params, static_cast<int>(tiles_x));

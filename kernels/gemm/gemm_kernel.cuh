@@ -40,7 +40,8 @@ struct GemmParams {
   __half* out_half = nullptr;
   int64_t out_half_stride = 0;
   // gate and up
-  const float* slot_weights = nullptr;
+  const float* slot_weights = nullptr;  // of slot s: [s / gather_divisor, s % gather_divisor]
+  int64_t slot_weights_stride = 0;
   float limit = 0;
 };
 
@@ -226,7 +227,12 @@ __global__ __launch_bounds__(32 * kWarps, 8 / kWarps) void gemm_kernel(
       const int sorted = tile.begin + x_row;
       if constexpr (kGateUp) {
         float weight = 1.0f;
-        if (params.slot_weights != nullptr) weight = params.slot_weights[params.order[sorted]];
+        if (params.slot_weights != nullptr) {
+          const int slot = params.order[sorted];
+          weight = params.slot_weights
+                       [slot / params.gather_divisor * params.slot_weights_stride +
+                        slot % params.gather_divisor];
+        }
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           if (row_idx[0][half] >= params.rows) continue;
