@@ -1,5 +1,6 @@
 #include "kernels/experts/experts_prefill.h"
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/launch.cuh"

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cuda_fp16.h>
-
 #include "base/status.h"
 #include "kernels/core/exec.h"
 #include "kernels/core/views.h"
+
+struct __half;  // of cuda_fp16.h
 
 namespace tandem::cuda {
 

@@ -1,5 +1,6 @@
 #include "kernels/gemm/gemm.h"
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>

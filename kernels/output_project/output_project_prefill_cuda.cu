@@ -1,5 +1,7 @@
 #include "kernels/output_project/output_project_prefill.h"
 
+#include <cuda_fp16.h>
+
 #include "kernels/gemm/gemm.h"
 
 namespace tandem::detail {
