@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/families/deepseek_v4/json_text.h"
+#include "model/families/deepseek_v4/utf8_repair.h"
 
 namespace tandem::v4 {
 namespace {
@@ -135,7 +136,8 @@ Result<bool> declares_tools(std::string_view tools_json) {
 void render_calls(std::span<const ToolCall> calls, PieceList& out) {
   if (calls.empty()) return;
   if (!calls.front().sampled_block.empty()) {
-    out.markup(calls.front().sampled_block, kDsmlOnly);
+    // A prompt is UTF-8; a model may have sampled a part of a character.
+    out.markup(repair_utf8(calls.front().sampled_block), kDsmlOnly);
     return;
   }
   out.text("\n\n");

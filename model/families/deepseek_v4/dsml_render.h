@@ -22,9 +22,10 @@ Result<bool> declares_tools(std::string_view tools_json);
 
 /// Writes the calls of one assistant message with the blank line before them.
 ///
-/// A call with `sampled_block` is replayed byte for byte. In it the DSML marker alone is a control
-/// token: the model samples it as one, and nothing else in a block is one (a "</think>" inside a
-/// value is a value), so that tokenizing the replay gives the sampled ids.
+/// A call with `sampled_block` is replayed byte for byte (bytes that are no UTF-8 become U+FFFD).
+/// In it the DSML marker alone is a control token: the model samples it as one, and nothing else in
+/// a block is one (a "</think>" inside a value is a value), so that tokenizing the replay gives the
+/// sampled ids.
 ///
 /// Otherwise values are written as they are, as the model was trained. Only what would end the
 /// element that holds it is escaped: the parameter closer in a value, and & < > " in names.

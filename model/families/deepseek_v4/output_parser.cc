@@ -91,9 +91,12 @@ OutputParser::Step OutputParser::at_candidate(std::vector<Event>& out) {
     ++scanned_;
     return Step::kGo;
   }
+  // The end of reasoning counts wherever it stands, so a tag must be whole before it.
+  const std::string_view window = rest.substr(0, kTagBytesMax);
+  const size_t close = place_ == Place::kReasoning ? window.find(kThinkClose) : window.npos;
   DsmlTag tag;
-  const LexResult result = lex_dsml_tag(rest, tag);
-  if (result == LexResult::kPartial) return Step::kWait;
+  const LexResult result = lex_dsml_tag(window.substr(0, close), tag);
+  if (result == LexResult::kPartial && close == window.npos) return Step::kWait;
   if (result == LexResult::kTag) {
     const auto opening = opening_of(tag);
     // Reasoning may talk about tags: only a proper opener can be a forgotten end of reasoning.

@@ -13,7 +13,9 @@
 namespace tandem::v4 {
 
 /// Reads an answer: reasoning up to the first "</think>", content, and one tool block, which ends
-/// the turn; what comes after it is dropped. Text in events is valid UTF-8.
+/// the turn; what comes after it is dropped. An answer that opens with "<think>" starts in
+/// reasoning whatever the options say. Text in events is valid UTF-8; a block's text is as it was
+/// sampled.
 ///
 /// With tools active:
 /// - The whitespace before a block, up to kSeparatorBytesMax, belongs to the block.

@@ -43,6 +43,7 @@ std::vector<std::string> samples() {
       "a</｜DSML｜tool_calls>b <｜DSML｜tool_calls> c" + block,
       "<tool_calls>" + std::string(80, ' ') + "<invoke name=\"f\"></invoke></tool_calls>",
       std::string(80, '\n') + block,
+      "a <｜DSML｜invoke name=\"x</think>b\"> c",
       "\xFF\xEF\xBD<\xEF\xBD\x9C"
       "DSML\xEF\xBD\x9C",
       "<｜DSML｜invoke name=\"" + std::string(1100, 'n') + "\">",
@@ -131,6 +132,7 @@ TEST(V4OutputParserSplitTest, GivesTheSameEventsForAnyMixOfFragments) {
       "parameter name=\"a\" string=\"true\">",
       "parameter name=\"b\" string=\"false\">",
       "parameter name=\"c\">",
+      "parameter name=\"",
       "parameter>",
       "<parameter name=\"d\">",
       "</parameter>",

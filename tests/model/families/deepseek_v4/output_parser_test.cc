@@ -335,6 +335,12 @@ TEST(V4OutputParserTest, ReportsABlockThatReasoningCutsOff) {
   EXPECT_EQ(parse("x" + block, kThinkTools), "reasoning x\n" + kGoodEvents + is_error(block));
 }
 
+TEST(V4OutputParserTest, EndsReasoningInsideAnUnfinishedTag) {
+  EXPECT_EQ(
+      parse("a <｜DSML｜tool_calls x=\"</think>b", kThinkTools),
+      "reasoning a <｜DSML｜tool_calls x=\"\ncontent b\n");
+}
+
 /// in_structure() after each prefix of `text`, as one character per byte.
 std::string structure_of(const std::string& text, const ParserOptions& options) {
   const auto parser = v4_prompt_protocol()->parser(options);
