@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <functional>
 
-#include "base/check.h"
-
 namespace tandem {
 namespace {
 
@@ -35,6 +33,15 @@ bool MergeTable::add(int32_t left, int32_t right, int32_t merged) {
   return true;
 }
 
+void MergeTable::set_bytes(const std::array<int32_t, 256>& byte_ids) {
+  byte_ids_ = byte_ids;
+  byte_ranks_.clear();
+  byte_ranks_.reserve(size_t{1} << 16);
+  for (const int32_t left : byte_ids) {
+    for (const int32_t right : byte_ids) byte_ranks_.push_back(rank(left, right));
+  }
+}
+
 void PieceMerger::merge(std::string_view piece, std::vector<int32_t>& out) {
   if (piece.size() <= kScanBytesMax) {
     merge_by_scan(piece, out);
@@ -48,8 +55,9 @@ void PieceMerger::merge_by_scan(std::string_view piece, std::vector<int32_t>& ou
   std::array<int32_t, kScanBytesMax> ids;
   std::array<int32_t, kScanBytesMax> ranks;  // of the pair that starts here
   size_t n = piece.size();
-  for (size_t i = 0; i < n; ++i) ids[i] = byte_ids_[static_cast<uint8_t>(piece[i])];
-  for (size_t i = 0; i + 1 < n; ++i) ranks[i] = merges_.rank(ids[i], ids[i + 1]);
+  const auto byte_at = [&](size_t i) { return static_cast<uint8_t>(piece[i]); };
+  for (size_t i = 0; i < n; ++i) ids[i] = merges_.byte_id(byte_at(i));
+  for (size_t i = 0; i + 1 < n; ++i) ranks[i] = merges_.byte_rank(byte_at(i), byte_at(i + 1));
   while (n > 1) {
     int32_t best = MergeTable::kNoMerge;
     for (size_t i = 0; i + 1 < n; ++i) best = std::min(best, ranks[i]);
@@ -67,10 +75,13 @@ void PieceMerger::merge_by_scan(std::string_view piece, std::vector<int32_t>& ou
   out.insert(out.end(), ids.begin(), ids.begin() + n);
 }
 
-inline void PieceMerger::push_pair(uint32_t at) {
+// Rank of the symbol with its right neighbour.
+inline int32_t PieceMerger::rank_at(uint32_t at) const {
   const uint32_t next = next_[at];
-  if (next == ids_.size()) return;
-  const int32_t rank = merges_.rank(ids_[at], ids_[next]);
+  return next == ids_.size() ? MergeTable::kNoMerge : merges_.rank(ids_[at], ids_[next]);
+}
+
+inline void PieceMerger::push_pair(uint32_t at, int32_t rank) {
   if (rank == MergeTable::kNoMerge) return;
   heap_.push_back(static_cast<uint64_t>(rank) << 32 | at);
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -84,26 +95,28 @@ void PieceMerger::merge_by_heap(std::string_view piece, std::vector<int32_t>& ou
   prev_.resize(n);  // prev_[0] is never read
   heap_.clear();
   for (uint32_t i = 0; i < n; ++i) {
-    ids_[i] = byte_ids_[static_cast<uint8_t>(piece[i])];
+    ids_[i] = merges_.byte_id(static_cast<uint8_t>(piece[i]));
     next_[i] = i + 1;
     prev_[i] = i - 1;
   }
-  for (uint32_t i = 0; i + 1 < n; ++i) push_pair(i);
+  for (uint32_t i = 0; i + 1 < n; ++i) {
+    push_pair(
+        i, merges_.byte_rank(static_cast<uint8_t>(piece[i]), static_cast<uint8_t>(piece[i + 1])));
+  }
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     const auto rank = static_cast<int32_t>(heap_.back() >> 32);
     const auto at = static_cast<uint32_t>(heap_.back());
     heap_.pop_back();
     // A key is stale once either side has changed; then the pair has another rank or none.
-    if (ids_[at] == kMergedAway) continue;
+    if (ids_[at] == kMergedAway || rank_at(at) != rank) continue;
     const uint32_t right = next_[at];
-    if (right == n || merges_.rank(ids_[at], ids_[right]) != rank) continue;
     ids_[at] = merges_.merged(rank);
     ids_[right] = kMergedAway;
     next_[at] = next_[right];
     if (next_[at] != n) prev_[next_[at]] = at;
-    if (at != 0) push_pair(prev_[at]);
-    push_pair(at);
+    if (at != 0) push_pair(prev_[at], rank_at(prev_[at]));
+    push_pair(at, rank_at(at));
   }
   for (uint32_t i = 0; i < n; i = next_[i]) out.push_back(ids_[i]);
 }

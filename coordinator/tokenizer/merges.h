@@ -5,11 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/limits.h"
 
 namespace tandem {
 
-/// Merge rules: a pair of token ids gives its rank, a rank the merged id. Immutable once filled.
+/// Merge rules: a pair of token ids gives its rank, a rank the merged id. Also knows the tokens of
+/// single bytes, with which merging starts. Immutable once filled.
 /// Threads: reads from any.
 class MergeTable {
  public:
@@ -21,6 +23,9 @@ class MergeTable {
   /// Adds a rule with the next rank. False, with nothing added, if the pair has a rule already.
   /// Limits: ids in [0, kVocabMax).
   bool add(int32_t left, int32_t right, int32_t merged);
+  /// Sets the token of each byte, after the last add().
+  void set_bytes(const std::array<int32_t, 256>& byte_ids);
+  bool has_bytes() const { return !byte_ranks_.empty(); }
 
   /// Rank of a pair, or kNoMerge.
   int32_t rank(int32_t left, int32_t right) const {
@@ -30,6 +35,11 @@ class MergeTable {
       if (entry == kEmpty) return kNoMerge;
       if (entry >> kRankBits == key) return static_cast<int32_t>(entry & kRankMask);
     }
+  }
+  int32_t byte_id(uint8_t byte) const { return byte_ids_[byte]; }
+  /// rank() of the tokens of two bytes.
+  int32_t byte_rank(uint8_t left, uint8_t right) const {
+    return byte_ranks_[static_cast<size_t>(left) << 8 | right];
   }
   int32_t merged(int32_t rank) const { return merged_[static_cast<size_t>(rank)]; }
   size_t size() const { return merged_.size(); }
@@ -53,6 +63,10 @@ class MergeTable {
 
   std::vector<uint64_t> slots_;
   std::vector<int32_t> merged_;
+  // Every piece starts with pairs of bytes, and text has few different ones: this table stays in a
+  // near cache where the other does not.
+  std::vector<int32_t> byte_ranks_;
+  std::array<int32_t, 256> byte_ids_{};
   size_t mask_ = 0;
   int shift_ = 0;
 };
@@ -62,9 +76,10 @@ class MergeTable {
 /// Threads: one owner; the table is shared.
 class PieceMerger {
  public:
-  /// `byte_ids`: the token of each single byte. Both are borrowed.
-  PieceMerger(const MergeTable& merges, const std::array<int32_t, 256>& byte_ids)
-      : merges_(merges), byte_ids_(byte_ids) {}
+  /// The table is borrowed and has its bytes.
+  explicit PieceMerger(const MergeTable& merges) : merges_(merges) {
+    TANDEM_CHECK(merges.has_bytes());
+  }
 
   /// Appends the ids of `piece`, at most kEncodeBytesMax bytes.
   /// Cost: O(n^2) with a tiny constant up to kScanBytesMax bytes, O(n log n) above.
@@ -76,10 +91,10 @@ class PieceMerger {
 
   void merge_by_scan(std::string_view piece, std::vector<int32_t>& out);
   void merge_by_heap(std::string_view piece, std::vector<int32_t>& out);
-  void push_pair(uint32_t at);
+  void push_pair(uint32_t at, int32_t rank);
+  int32_t rank_at(uint32_t at) const;
 
   const MergeTable& merges_;
-  const std::array<int32_t, 256>& byte_ids_;
   // Of merge_by_heap: symbols as a linked list, and (rank, position) keys.
   std::vector<int32_t> ids_;
   std::vector<uint32_t> next_;

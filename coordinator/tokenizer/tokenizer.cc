@@ -90,12 +90,6 @@ Status Tokenizer::read_tokens(const VocabularySource& source) {
                        "vocabulary: tokens ", other, " and ", id, " are both ",
                        quoted(source.tokens[static_cast<size_t>(id)])));
   }
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    const auto i = static_cast<size_t>(byte);
-    byte_ids_[i] = ordinary_.find({&c, 1});
-    TANDEM_REQUIRE(byte_ids_[i] >= 0, str_cat("vocabulary: no token for byte ", byte));
-  }
   return {};
 }
 
@@ -124,13 +118,23 @@ Status Tokenizer::read_merges(const VocabularySource& source) {
     TANDEM_REQUIRE(
         merges_.add(left_id, right_id, merged_id), str_cat(describe(), " is there twice"));
   }
+  std::array<int32_t, 256> byte_ids;
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    const auto i = static_cast<size_t>(byte);
+    byte_ids[i] = ordinary_.find({&c, 1});
+    TANDEM_REQUIRE(byte_ids[i] >= 0, str_cat("vocabulary: no token for byte ", byte));
+  }
+  merges_.set_bytes(byte_ids);
   return {};
 }
 
 Status Tokenizer::settle_specials(bool types_known) {
   if (!types_known) {
     std::vector<bool> reachable(special_.size(), false);
-    for (const int32_t id : byte_ids_) reachable[static_cast<size_t>(id)] = true;
+    for (int byte = 0; byte < 256; ++byte) {
+      reachable[static_cast<size_t>(merges_.byte_id(static_cast<uint8_t>(byte)))] = true;
+    }
     for (size_t i = 0; i < merges_.size(); ++i) {
       reachable[static_cast<size_t>(merges_.merged(static_cast<int32_t>(i)))] = true;
     }
@@ -164,7 +168,7 @@ Status Tokenizer::settle_specials(bool types_known) {
 
 void Tokenizer::index_whole_pieces() {
   whole_pieces_ = TokenIndex(special_.size());
-  PieceMerger merger(merges_, byte_ids_);
+  PieceMerger merger(merges_);
   std::vector<int32_t> ids;
   for (int32_t id = 0; id < size(); ++id) {
     if (is_special(id)) continue;
@@ -189,14 +193,14 @@ void Tokenizer::encode_valid(
 
 Status Tokenizer::encode_text(std::string_view utf8, std::vector<int32_t>& out) const {
   TANDEM_TRY(check_text(utf8, "text"));
-  PieceMerger merger(merges_, byte_ids_);
+  PieceMerger merger(merges_);
   encode_valid(utf8, merger, out);
   return {};
 }
 
 Status Tokenizer::encode_raw(std::string_view utf8, std::vector<int32_t>& out) const {
   TANDEM_TRY(check_text(utf8, "text"));
-  PieceMerger merger(merges_, byte_ids_);
+  PieceMerger merger(merges_);
   size_t at = 0;
   while (const auto match = specials_.next(utf8, at)) {
     encode_valid(utf8.substr(at, match->offset - at), merger, out);
@@ -208,7 +212,7 @@ Status Tokenizer::encode_raw(std::string_view utf8, std::vector<int32_t>& out) c
 }
 
 Status Tokenizer::encode(std::span<const Piece> pieces, std::vector<int32_t>& out) const {
-  PieceMerger merger(merges_, byte_ids_);
+  PieceMerger merger(merges_);
   std::vector<int32_t> ids;
   std::string text;
   for (size_t i = 0; i < pieces.size();) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -97,7 +96,6 @@ class Tokenizer {
   std::vector<bool> special_;
   TokenIndex ordinary_;      // every token that text may produce
   TokenIndex whole_pieces_;  // those whose own bytes merge into themselves: no merging needed
-  std::array<int32_t, 256> byte_ids_{};
   MergeTable merges_;
   SpecialTokens specials_;
 };

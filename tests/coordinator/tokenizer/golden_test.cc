@@ -82,9 +82,8 @@ TEST_F(RealVocabularyTest, EncodesMixedScripts) {
 
 TEST_F(RealVocabularyTest, KeepsASpaceWithTildes) {
   ASSERT_NE(tokenizer_, nullptr);
-  const Ids ids = encode_text(*tokenizer_, " ~~~");
-  EXPECT_NE(ids, (Ids{223, 95548})) << "the run was cut after its space";
-  EXPECT_EQ(tokenizer_->decode(ids, false), " ~~~");
+  // By the package's own tokenizer. Cut after the space it would be 223, 95548.
+  EXPECT_EQ(encode_text(*tokenizer_, " ~~~"), (Ids{42617, 96}));
 }
 
 TEST_F(RealVocabularyTest, EncodesARenderedConversation) {

@@ -55,6 +55,7 @@ struct RandomRules {
       symbols.push_back(merged);
       ++rank;
     }
+    table.set_bytes(identity_bytes());
   }
   Rules rules;
   MergeTable table;
@@ -82,6 +83,20 @@ TEST(MergeTableTest, FindsEveryPairAndNoOther) {
   EXPECT_EQ(table.size(), 3u);
 }
 
+TEST(MergeTableTest, KnowsBytesAndTheirPairs) {
+  MergeTable table(1);
+  ASSERT_TRUE(table.add(300, 301, 302));
+  EXPECT_FALSE(table.has_bytes());
+  std::array<int32_t, 256> byte_ids = identity_bytes();
+  byte_ids[0x00] = 300;
+  byte_ids[0xFF] = 301;
+  table.set_bytes(byte_ids);
+  EXPECT_TRUE(table.has_bytes());
+  EXPECT_EQ(table.byte_id(0xFF), 301);
+  EXPECT_EQ(table.byte_rank(0x00, 0xFF), 0);
+  EXPECT_EQ(table.byte_rank(0xFF, 0x00), MergeTable::kNoMerge);
+}
+
 TEST(MergeTableTest, IsEmptyByDefault) {
   EXPECT_EQ(MergeTable().rank(0, 0), MergeTable::kNoMerge);
 }
@@ -89,19 +104,18 @@ TEST(MergeTableTest, IsEmptyByDefault) {
 TEST(PieceMergerTest, MergesTheLeftmostOfEqualPairs) {
   MergeTable table(1);
   ASSERT_TRUE(table.add('a', 'a', 256));
-  const auto bytes = identity_bytes();
-  PieceMerger merger(table, bytes);
+  table.set_bytes(identity_bytes());
+  PieceMerger merger(table);
   std::vector<int32_t> ids;
   merger.merge("aaa", ids);
   EXPECT_EQ(ids, (std::vector<int32_t>{256, 'a'}));
 }
 
 TEST(PieceMergerTest, MatchesTheDefinitionAtEveryLength) {
-  const auto bytes = identity_bytes();
   Rng rng(3);
   for (int round = 0; round < 20; ++round) {
     const RandomRules random(rng);
-    PieceMerger merger(random.table, bytes);
+    PieceMerger merger(random.table);
     // Around the length at which the scan gives way to the heap, and short ones.
     for (const size_t num_bytes : {0, 1, 2, 3, 17, 60, 255, 256, 257, 300, 900}) {
       SCOPED_TRACE(::testing::Message() << "round=" << round << " num_bytes=" << num_bytes);
@@ -116,10 +130,9 @@ TEST(PieceMergerTest, MatchesTheDefinitionAtEveryLength) {
 }
 
 TEST(PieceMergerTest, TimeGrowsAboutLinearlyWithThePiece) {
-  const auto bytes = identity_bytes();
   Rng rng(4);
   const RandomRules random(rng);
-  PieceMerger merger(random.table, bytes);
+  PieceMerger merger(random.table);
   const auto seconds = [&](size_t num_bytes) {  // the best of three, for other load
     const std::string text = random_text(rng, num_bytes);
     double best = 1e9;
