@@ -58,16 +58,18 @@ function(tandem_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
 
-# tandem_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer target; built only with TANDEM_BUILD_FUZZERS and clang.
+# tandem_fuzzer(<name> SOURCES ... DEPS ...): a libFuzzer target with TANDEM_BUILD_FUZZERS and clang; in any other build
+# a test that replays the seeds of tests/fuzz/corpus/<name>, whole and with fixed mutations.
 function(tandem_fuzzer name)
-  if(NOT TANDEM_BUILD_FUZZERS)
-    return()
-  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
+  if(TANDEM_BUILD_FUZZERS)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_test(NAME ${name}.Replay COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  endif()
   target_link_libraries(${name} PRIVATE tandem_flags ${ARG_DEPS})
-  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
 
 # Adds each of the folders that is there.

@@ -42,6 +42,14 @@ TEST(V4TensorsTest, BindsTheBundledModel) {
   EXPECT_EQ(table->find("blk.6.attn_kv.weight"), nullptr);
 }
 
+TEST(V4TensorsTest, TheFuzzSeedIsACompleteModel) {
+  const auto file = GgufFile::open(test::repo_path("tests/fuzz/corpus/gguf_fuzz/small_v4.gguf"));
+  ASSERT_OK(file);
+  const auto config = validate_v4(*file);
+  ASSERT_OK(config);
+  EXPECT_OK(bind_tensors(v4_tensor_plan(*config), *file));
+}
+
 // Whole files with the published types, written sparse, read back, validated and bound. The sizes
 // are the published ones to the last digit that they give.
 void expect_file(const V4Config& config, const ExpertMix& mix, double gigabytes, double digit) {
