@@ -14,7 +14,13 @@ if(TANDEM_WITH_CUDA)
     gemm/gemm_rows_cuda.cu
     index_select/index_select_cuda.cu
     index_select/select_top_k_cuda.cu
-    output_project/output_project_prefill_cuda.cu)
+    output_project/output_project_prefill_cuda.cu
+    linear/gemv.cu
+    linear/gemv_exact.cu
+    linear/gemv_f16.cu
+    linear/gemv_int8.cu
+    linear/linear_cuda.cu
+    linear/pack_rows.cu)
   target_link_libraries(tandem_kernels PUBLIC CUDA::cudart_static)
 else()
   target_sources(tandem_kernels PRIVATE

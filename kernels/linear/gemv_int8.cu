@@ -1,0 +1,132 @@
+#include <cuda_runtime.h>
+
+#include <array>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/ptx.cuh"
+#include "kernels/linear/gemv_parts.cuh"
+#include "kernels/linear/pack_rows.h"
+#include "kernels/linear/tile_dot.cuh"
+
+namespace tandem::cuda {
+namespace {
+
+// Grid: CTAs that stay; each takes a contiguous range of groups of tiles. With one activation row
+// the CTA packs it itself, into shared memory; more are packed before.
+template <DType kDType, int kCols8, bool kOneRow>
+__global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
+    const __grid_constant__ GemvKernelArgs args) {
+  constexpr int kCols = 8 * kCols8;
+  extern __shared__ __align__(16) std::byte shared_row[];
+  __shared__ float sums[2][kGemvWarps * kTileRows * (kOneRow ? 1 : kCols)];
+  __shared__ DotTables tables[needs_tables<kDType>() ? 1 : 0 + 1];
+
+  const int warp = threadIdx.x / kWarpLanes;
+  const int lane = threadIdx.x % kWarpLanes;
+  const auto num_ctas = static_cast<int64_t>(gridDim.x);
+  int group = static_cast<int>(blockIdx.x * static_cast<int64_t>(args.num_groups) / num_ctas);
+  const int end =
+      static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
+  if (warp == 0 && group < end) prefetch_group(args, args.parts[part_of(args, group)], group);
+  if constexpr (needs_tables<kDType>()) fill_tables<kGemvThreads>(tables[0]);
+  pdl_wait();
+  pdl_launch_dependents();
+
+  const ColRange cols = k_range(args.cols, args.k_warps, warp % args.k_warps, dot_grain(kDType));
+  const float* packed_from = nullptr;
+  for (int buffer = 0; group < end; ++group, buffer ^= 1) {
+    const GemvKernelPart& part = args.parts[part_of(args, group)];
+    if (warp == 0 && group + 1 < end) {
+      prefetch_group(args, args.parts[part_of(args, group + 1)], group + 1);
+    }
+    Int8Rows rows;
+    if constexpr (kOneRow) {
+      rows = int8_rows_at(shared_row, 1, args.cols);
+      if (packed_from != part.x) {
+        __syncthreads();
+        pack_int8_row<kGemvThreads>(part.x, rows, 0);
+        packed_from = part.x;
+        __syncthreads();
+      }
+    } else {
+      rows = int8_rows_at(const_cast<std::byte*>(part.packed), args.num_rows, args.cols);
+    }
+    const Int8Lane<kCols8> x = int8_lane<kCols8>(rows, kOneRow ? 1 : args.num_rows);
+
+    const int tile = (group - part.first_group) * (kGemvWarps / args.k_warps) + warp / args.k_warps;
+    const int low = min(tile * kTileRows + lane / 4, part.rows - 1);
+    const int high = min(tile * kTileRows + lane / 4 + 8, part.rows - 1);
+    float acc[kCols8][4] = {};
+    tile_dot_int8<kDType, kCols8>(
+        part.weight + low * part.row_bytes, part.weight + high * part.row_bytes, args.cols,
+        cols.begin, cols.end, x, acc, tables);
+
+    float* to = sums[buffer] + (warp * kTileRows + lane / 4) * (kOneRow ? 1 : kCols);
+    if constexpr (kOneRow) {
+      if (lane % 4 == 0) {
+        to[0] = acc[0][0];
+        to[8] = acc[0][2];
+      }
+    } else {
+#pragma unroll
+      for (int c = 0; c < kCols8; ++c) {
+        const int col = 8 * c + lane % 4 * 2;
+        to[col] = acc[c][0];
+        to[col + 1] = acc[c][1];
+        to[8 * kCols + col] = acc[c][2];
+        to[8 * kCols + col + 1] = acc[c][3];
+      }
+    }
+    __syncthreads();
+    store_group<kOneRow ? 1 : kCols>(args, part, group, sums[buffer]);
+  }
+}
+
+template <DType kDType, int kCols8, bool kOneRow>
+Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
+  const size_t shared_bytes = kOneRow ? static_cast<size_t>(int8_rows_bytes(1, args.cols)) : 0;
+  return launch(
+      "gemv_int8", gemv_int8_kernel<kDType, kCols8, kOneRow>, num_ctas, kGemvThreads, shared_bytes,
+      exec.stream, args);
+}
+
+template <DType kDType>
+Status launch_rows(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
+  if (args.num_rows == 1) return launch_kernel<kDType, 1, true>(exec, args, num_ctas);
+  if (args.num_rows <= 8) return launch_kernel<kDType, 1, false>(exec, args, num_ctas);
+  return launch_kernel<kDType, 2, false>(exec, args, num_ctas);
+}
+
+Status launch_dtype(const Exec& exec, DType dtype, const GemvKernelArgs& args, unsigned num_ctas) {
+  switch (dtype) {
+    case DType::kQ8_0: return launch_rows<DType::kQ8_0>(exec, args, num_ctas);
+    case DType::kQ2_K: return launch_rows<DType::kQ2_K>(exec, args, num_ctas);
+    case DType::kQ4_K: return launch_rows<DType::kQ4_K>(exec, args, num_ctas);
+    case DType::kIQ2_XXS: return launch_rows<DType::kIQ2_XXS>(exec, args, num_ctas);
+    case DType::kMXFP4: return launch_rows<DType::kMXFP4>(exec, args, num_ctas);
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ6_K:
+    case DType::kI32: break;
+  }
+  TANDEM_UNREACHABLE();
+}
+
+}  // namespace
+
+Status gemv_int8(const Exec& exec, std::span<const GemvPart> parts) {
+  GemvKernelArgs args = {};
+  const unsigned num_ctas = plan_gemv(parts, num_sms(), args);
+  const Scratch::Frame frame(*exec.scratch);
+  if (args.num_rows > 1) {
+    std::array<ConstRows, kGemvPartsMax> xs;
+    std::array<std::byte*, kGemvPartsMax> packed = {};
+    for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;
+    TANDEM_TRY(pack_int8_rows(exec, std::span(xs.data(), parts.size()), packed));
+    for (size_t i = 0; i < parts.size(); ++i) args.parts[i].packed = packed[i];
+  }
+  return launch_dtype(exec, parts[0].weight.dtype, args, num_ctas);
+}
+
+}  // namespace tandem::cuda
