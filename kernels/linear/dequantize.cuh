@@ -143,4 +143,21 @@ __device__ __forceinline__ void dequantize8(
   }
 }
 
+/// The same for a type that is known at run time only. Limits: not I32.
+__device__ __forceinline__ void dequantize8_any(
+    DType dtype, const std::byte* row, int64_t cols, int64_t k, float (&v)[8]) {
+  switch (dtype) {
+    case DType::kF32: return dequantize8<DType::kF32>(row, cols, k, v);
+    case DType::kF16: return dequantize8<DType::kF16>(row, cols, k, v);
+    case DType::kBF16: return dequantize8<DType::kBF16>(row, cols, k, v);
+    case DType::kQ8_0: return dequantize8<DType::kQ8_0>(row, cols, k, v);
+    case DType::kQ2_K: return dequantize8<DType::kQ2_K>(row, cols, k, v);
+    case DType::kQ4_K: return dequantize8<DType::kQ4_K>(row, cols, k, v);
+    case DType::kQ6_K: return dequantize8<DType::kQ6_K>(row, cols, k, v);
+    case DType::kIQ2_XXS: return dequantize8<DType::kIQ2_XXS>(row, cols, k, v);
+    case DType::kMXFP4: return dequantize8<DType::kMXFP4>(row, cols, k, v);
+    case DType::kI32: return;
+  }
+}
+
 }  // namespace tandem::cuda

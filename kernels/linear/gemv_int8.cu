@@ -19,7 +19,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   constexpr int kCols = 8 * kCols8;
   extern __shared__ __align__(16) std::byte shared_row[];
   __shared__ float sums[2][kGemvWarps * kTileRows * (kOneRow ? 1 : kCols)];
-  __shared__ DotTables tables[needs_tables<kDType>() ? 1 : 0 + 1];
+  __shared__ DotTables tables;
 
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
@@ -28,7 +28,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   const int end =
       static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
   if (warp == 0 && group < end) prefetch_group(args, args.parts[part_of(args, group)], group);
-  if constexpr (needs_tables<kDType>()) fill_tables<kGemvThreads>(tables[0]);
+  if constexpr (needs_tables<kDType>()) fill_tables<kGemvThreads>(tables);
   pdl_wait();
   pdl_launch_dependents();
 
@@ -59,7 +59,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
     float acc[kCols8][4] = {};
     tile_dot_int8<kDType, kCols8>(
         part.weight + low * part.row_bytes, part.weight + high * part.row_bytes, args.cols,
-        cols.begin, cols.end, x, acc, tables);
+        cols.begin, cols.end, x, acc, &tables);
 
     float* to = sums[buffer] + (warp * kTileRows + lane / 4) * (kOneRow ? 1 : kCols);
     if constexpr (kOneRow) {

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/experts/expert_groups.cuh"
+#include "kernels/experts/experts.h"
+#include "kernels/experts/experts_gate_up.cuh"
+#include "kernels/linear/tile_dot.cuh"
+
+namespace tandem::cuda {
+
+// down of the chosen experts and the shared one, summed: work items of 16 output rows. Each warp
+// takes an eighth of the columns of every expert in turn; the sums of a row over its slots, in
+// order, come last.
+
+struct DownArgs {
+  ExpertsArgs op;
+  const std::byte* packed;  // middle rows, packed, if there is more than one activation row
+  const float* middle;      // one activation row: [top_k + 1] rows, middle_stride apart
+  int64_t middle_stride;
+  int middle_cols;
+  int num_rows;
+};
+
+/// Floats of shared memory that hold every warp's sums: [warp][row * slots + slot][kExpertTile].
+constexpr int64_t down_sums(int64_t num_rows, int64_t top_k) {
+  return kExpertWarps * num_rows * (top_k + 1) * kExpertTile;
+}
+
+/// The lane's view when activation row t is the packed middle row of its slot; slot[t] < 0: none.
+template <int kCols8, class SlotOf>
+__device__ __forceinline__ Int8Lane<kCols8> middle_lane(
+    const Int8Rows& rows, int num_rows, int num_slots, const SlotOf& slot_of) {
+  const int group = threadIdx.x % kWarpLanes / 4;
+  const int pair = threadIdx.x % 4;
+  const auto row_of = [&](int t) {
+    const int slot = t < num_rows ? slot_of(t) : -1;
+    return slot < 0 ? -1 : t * num_slots + slot;
+  };
+  Int8Lane<kCols8> lane;
+#pragma unroll
+  for (int c = 0; c < kCols8; ++c) {
+    const int row = row_of(8 * c + group);
+    lane.q[c] = row >= 0 ? rows.q + row * rows.q_stride + 8 * pair : nullptr;
+    lane.sum[c] = rows.sum + max(row, 0) * (rows.cols / 16);
+    for (int i = 0; i < 2; ++i) {
+      lane.d[c][i] = rows.d + max(row_of(8 * c + 2 * pair + i), 0) * (rows.cols / 32);
+    }
+  }
+  return lane;
+}
+
+template <DType kDType, int kCols8, class SlotOf>
+__device__ __forceinline__ void down_tile(
+    const WeightView& weight, int first, const Int8Lane<kCols8>& x, const DotTables* tables,
+    int num_rows, int num_slots, const SlotOf& slot_of, float* warp_sums) {
+  const int warp = threadIdx.x / kWarpLanes;
+  const int lane = threadIdx.x % kWarpLanes;
+  const auto rows = static_cast<int>(weight.rows);
+  const auto cols = static_cast<int>(weight.cols);
+  const int grain = dot_grain(kDType);
+  const int per_warp = ((cols + grain - 1) / grain + kExpertWarps - 1) / kExpertWarps * grain;
+  const int begin = min(warp * per_warp, cols);
+  const int end = min(begin + per_warp, cols);
+  const int low = min(first + lane / 4, rows - 1);
+  const int high = min(first + lane / 4 + 8, rows - 1);
+  float acc[kCols8][4] = {};
+  tile_dot_int8<kDType, kCols8>(
+      weight.data + low * weight.row_bytes, weight.data + high * weight.row_bytes, cols, begin, end,
+      x, acc, tables);
+#pragma unroll
+  for (int c = 0; c < kCols8; ++c) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int t = 8 * c + lane % 4 * 2 + i;
+      const int slot = t < num_rows ? slot_of(t) : -1;
+      if (slot < 0) continue;
+      float* to = warp_sums + (t * num_slots + slot) * kExpertTile + lane / 4;
+      to[0] = acc[c][i];
+      to[8] = acc[c][2 + i];
+    }
+  }
+}
+
+// Grid: CTAs that stay; each takes a contiguous range of tiles of 16 output rows.
+template <DType kDType, int kCols8, bool kOneRow>
+__global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
+    const __grid_constant__ DownArgs args) {
+  extern __shared__ __align__(16) std::byte dynamic[];
+  __shared__ ExpertGroups groups;
+  __shared__ DotTables tables;
+  const ExpertsArgs& op = args.op;
+  const int warp = threadIdx.x / kWarpLanes;
+  const auto top_k = static_cast<int>(op.expert_ids.cols);
+  const int num_slots = top_k + 1;
+  const auto num_tiles = static_cast<int>((op.out.cols + kExpertTile - 1) / kExpertTile);
+  const auto num_ctas = static_cast<int>(gridDim.x);
+  int tile = static_cast<int>(static_cast<int64_t>(blockIdx.x) * num_tiles / num_ctas);
+  const int end = static_cast<int>(static_cast<int64_t>(blockIdx.x + 1) * num_tiles / num_ctas);
+  if (warp == 0 && tile < end) prefetch_tile(op.shared_down, tile * kExpertTile);
+  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
+  pdl_wait();
+  pdl_launch_dependents();
+
+  build_groups<kExpertThreads>(
+      op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
+  const auto expert_down = [&](int group) {
+    WeightView weight = op.down.first;
+    weight.data += groups.expert[group] * op.down.expert_bytes;
+    return weight;
+  };
+  const auto prefetch_experts = [&](int of_tile) {
+    for (int group = warp; of_tile < end && group < groups.count; group += kExpertWarps) {
+      prefetch_tile(expert_down(group), of_tile * kExpertTile);
+    }
+  };
+  prefetch_experts(tile);
+
+  float* sums = reinterpret_cast<float*>(dynamic);
+  Int8Rows rows;
+  if constexpr (kOneRow) {
+    rows = int8_rows_at(dynamic + down_sums(1, top_k) * sizeof(float), num_slots, args.middle_cols);
+    for (int slot = 0; slot < num_slots; ++slot) {
+      pack_int8_row<kExpertThreads>(args.middle + slot * args.middle_stride, rows, slot);
+    }
+    __syncthreads();
+  } else {
+    rows = int8_rows_at(
+        const_cast<std::byte*>(args.packed), args.num_rows * num_slots, args.middle_cols);
+  }
+  float* warp_sums = sums + warp * args.num_rows * num_slots * kExpertTile;
+  const auto shared_slot = [&](int) { return top_k; };
+  const Int8Lane<kCols8> shared_x =
+      middle_lane<kCols8>(rows, args.num_rows, num_slots, shared_slot);
+
+  for (; tile < end; ++tile) {
+    const int first = tile * kExpertTile;
+    if (warp == 0 && tile + 1 < end) prefetch_tile(op.shared_down, first + kExpertTile);
+    prefetch_experts(tile + 1);
+    down_tile<DType::kQ8_0, kCols8>(
+        op.shared_down, first, shared_x, &tables, args.num_rows, num_slots, shared_slot, warp_sums);
+    for (int group = 0; group < groups.count; ++group) {
+      const auto slot_of = [&](int t) { return static_cast<int>(groups.slot[group][t]); };
+      const Int8Lane<kCols8> x = middle_lane<kCols8>(rows, args.num_rows, num_slots, slot_of);
+      down_tile<kDType, kCols8>(
+          expert_down(group), first, x, &tables, args.num_rows, num_slots, slot_of, warp_sums);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {
+      const int t = i / kExpertTile;
+      const int row = i % kExpertTile;
+      if (first + row >= op.out.cols) continue;
+      float total = 0;
+      for (int slot = 0; slot < num_slots; ++slot) {
+        float sum = 0;
+        for (int w = 0; w < kExpertWarps; ++w) {
+          sum += sums[((w * args.num_rows + t) * num_slots + slot) * kExpertTile + row];
+        }
+        total += sum;
+      }
+      op.out.row(t)[first + row] = total;
+    }
+    __syncthreads();
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/experts/expert_groups.cuh"
+#include "kernels/experts/experts.h"
+#include "kernels/linear/tile_dot.cuh"
+
+namespace tandem::cuda {
+
+// gate, up and activation of the chosen experts and the shared one: work items of 16 gate rows and
+// the same 16 up rows. Four warps take the gate rows, each a quarter of the columns, four the up
+// rows.
+
+inline constexpr int kExpertThreads = 256;
+inline constexpr int kExpertWarps = kExpertThreads / kWarpLanes;
+inline constexpr int kExpertTile = 16;
+
+struct GateUpArgs {
+  ExpertsArgs op;
+  const std::byte* packed;  // x of more than one row, packed
+  Rows middle;              // [n * (top_k + 1)]: row t * (top_k + 1) + slot, the shared one last
+  int num_rows;
+  int shared_items;
+  int items_per_expert;
+  float shared_cost;  // of a shared item, in routed ones
+};
+
+/// The items of one CTA: one range of shared items, one of routed items.
+struct ItemRange {
+  int shared_begin, shared_end;
+  int begin, end;
+};
+
+/// Deals the items so that every CTA reads about the same number of bytes: CTAs with a shared item
+/// take fewer routed ones.
+__device__ __forceinline__ ItemRange deal_items(const GateUpArgs& args, int num_items) {
+  const auto num_ctas = static_cast<int>(gridDim.x);
+  const auto cta = static_cast<int>(blockIdx.x);
+  const int shared = args.shared_items;
+  ItemRange range;
+  if (shared >= num_ctas) {
+    range.shared_begin = static_cast<int>(static_cast<int64_t>(cta) * shared / num_ctas);
+    range.shared_end = static_cast<int>(static_cast<int64_t>(cta + 1) * shared / num_ctas);
+    range.begin = static_cast<int>(static_cast<int64_t>(cta) * num_items / num_ctas);
+    range.end = static_cast<int>(static_cast<int64_t>(cta + 1) * num_items / num_ctas);
+    return range;
+  }
+  const float share =
+      (static_cast<float>(shared) * args.shared_cost + static_cast<float>(num_items)) /
+      static_cast<float>(num_ctas);
+  const int beside_shared =
+      max(0, min(static_cast<int>(share - args.shared_cost + 0.5f), num_items / max(shared, 1)));
+  const int left = num_items - beside_shared * shared;
+  range.shared_begin = min(cta, shared);
+  range.shared_end = min(cta + 1, shared);
+  if (cta < shared) {
+    range.begin = cta * beside_shared;
+    range.end = range.begin + beside_shared;
+  } else {
+    const int others = num_ctas - shared;
+    const int first = beside_shared * shared;
+    range.begin = first + static_cast<int>(static_cast<int64_t>(cta - shared) * left / others);
+    range.end = first + static_cast<int>(static_cast<int64_t>(cta - shared + 1) * left / others);
+  }
+  return range;
+}
+
+/// Starts to bring 16 rows to L2, by the lanes of a warp.
+__device__ __forceinline__ void prefetch_tile(const WeightView& weight, int first) {
+  const int row = first + static_cast<int>(threadIdx.x % kWarpLanes);
+  if (threadIdx.x % kWarpLanes < kExpertTile && row < weight.rows) {
+    prefetch_l2(weight.data + row * weight.row_bytes, static_cast<uint32_t>(weight.row_bytes));
+  }
+}
+
+/// This warp's part of a tile's dots into sums [kExpertWarps][kExpertTile][kCols].
+template <DType kDType, int kCols8, bool kOneRow>
+__device__ __forceinline__ void gate_up_tile(
+    const WeightView& weight, int first, const Int8Lane<kCols8>& x, const DotTables* tables,
+    float* sums) {
+  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
+  const int warp = threadIdx.x / kWarpLanes;
+  const int lane = threadIdx.x % kWarpLanes;
+  const auto rows = static_cast<int>(weight.rows);
+  const auto cols = static_cast<int>(weight.cols);
+  const int grain = dot_grain(kDType);
+  const int per_warp = ((cols + grain - 1) / grain + 3) / 4 * grain;
+  const int begin = min(warp % 4 * per_warp, cols);
+  const int end = min(begin + per_warp, cols);
+  const int low = min(first + lane / 4, rows - 1);
+  const int high = min(first + lane / 4 + 8, rows - 1);
+  float acc[kCols8][4] = {};
+  tile_dot_int8<kDType, kCols8>(
+      weight.data + low * weight.row_bytes, weight.data + high * weight.row_bytes, cols, begin, end,
+      x, acc, tables);
+  float* to = sums + (warp * kExpertTile + lane / 4) * kCols;
+  if constexpr (kOneRow) {
+    if (lane % 4 == 0) {
+      to[0] = acc[0][0];
+      to[8] = acc[0][2];
+    }
+  } else {
+#pragma unroll
+    for (int c = 0; c < kCols8; ++c) {
+      const int col = 8 * c + lane % 4 * 2;
+      to[col] = acc[c][0];
+      to[col + 1] = acc[c][1];
+      to[8 * kCols + col] = acc[c][2];
+      to[8 * kCols + col + 1] = acc[c][3];
+    }
+  }
+}
+
+/// Adds the quarters and stores the activations of the rows that chose the expert.
+template <int kCols>
+__device__ __forceinline__ void store_activations(
+    const GateUpArgs& args, const float* sums, int first, int dim, const ExpertGroups* groups,
+    int group) {
+  const auto top_k = static_cast<int>(args.op.expert_ids.cols);
+  for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {
+    const int t = i / kExpertTile;
+    const int row = i % kExpertTile;
+    int slot = top_k;
+    float weight = 1.0f;
+    float limit = args.op.shared_swiglu_limit;
+    if (groups != nullptr) {
+      slot = groups->slot[group][t];
+      if (slot < 0) continue;
+      weight = args.op.expert_weights.row(t)[slot];
+      limit = args.op.swiglu_limit;
+    }
+    if (first + row >= dim) continue;
+    float gate = 0;
+    float up = 0;
+    for (int k = 0; k < 4; ++k) {
+      gate += sums[(k * kExpertTile + row) * kCols + t];
+      up += sums[((k + 4) * kExpertTile + row) * kCols + t];
+    }
+    args.middle.row(t * (top_k + 1) + slot)[first + row] = activate(gate, up, limit, weight);
+  }
+}
+
+// Grid: CTAs that stay.
+template <DType kDType, int kCols8, bool kOneRow>
+__global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
+    const __grid_constant__ GateUpArgs args) {
+  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
+  extern __shared__ __align__(16) std::byte shared_row[];
+  __shared__ float sums[2][kExpertWarps * kExpertTile * kCols];
+  __shared__ ExpertGroups groups;
+  __shared__ DotTables tables;
+
+  const ExpertsArgs& op = args.op;
+  const int warp = threadIdx.x / kWarpLanes;
+  const bool takes_up = warp >= 4;
+  if (static_cast<int>(blockIdx.x) < args.shared_items && warp % 4 == 0) {
+    prefetch_tile(takes_up ? op.shared_up : op.shared_gate, blockIdx.x * kExpertTile);
+  }
+  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
+  pdl_wait();
+  pdl_launch_dependents();
+
+  const auto top_k = static_cast<int>(op.expert_ids.cols);
+  build_groups<kExpertThreads>(
+      op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
+  const ItemRange range = deal_items(args, groups.count * args.items_per_expert);
+  const auto prefetch_item = [&](int item) {
+    if (warp % 4 != 0 || item >= range.end) return;
+    const ExpertWeightView& weights = takes_up ? op.up : op.gate;
+    WeightView weight = weights.first;
+    weight.data += groups.expert[item / args.items_per_expert] * weights.expert_bytes;
+    prefetch_tile(weight, item % args.items_per_expert * kExpertTile);
+  };
+  prefetch_item(range.begin);
+
+  Int8Rows rows;
+  if constexpr (kOneRow) {
+    rows = int8_rows_at(shared_row, 1, op.x.cols);
+    pack_int8_row<kExpertThreads>(op.x.data, rows, 0);
+    __syncthreads();
+  } else {
+    rows = int8_rows_at(const_cast<std::byte*>(args.packed), args.num_rows, op.x.cols);
+  }
+  const Int8Lane<kCols8> x = int8_lane<kCols8>(rows, kOneRow ? 1 : args.num_rows);
+
+  int buffer = 0;
+  for (int item = range.shared_begin; item < range.shared_end; ++item, buffer ^= 1) {
+    const WeightView& weight = takes_up ? op.shared_up : op.shared_gate;
+    gate_up_tile<DType::kQ8_0, kCols8, kOneRow>(
+        weight, item * kExpertTile, x, &tables, sums[buffer]);
+    __syncthreads();
+    store_activations<kCols>(
+        args, sums[buffer], item * kExpertTile, static_cast<int>(weight.rows), nullptr, 0);
+  }
+  for (int item = range.begin; item < range.end; ++item, buffer ^= 1) {
+    prefetch_item(item + 1);
+    const int group = item / args.items_per_expert;
+    const int first = item % args.items_per_expert * kExpertTile;
+    const ExpertWeightView& weights = takes_up ? op.up : op.gate;
+    WeightView weight = weights.first;
+    weight.data += groups.expert[group] * weights.expert_bytes;
+    gate_up_tile<kDType, kCols8, kOneRow>(weight, first, x, &tables, sums[buffer]);
+    __syncthreads();
+    store_activations<kCols>(
+        args, sums[buffer], first, static_cast<int>(weight.rows), &groups, group);
+  }
+}
+
+}  // namespace tandem::cuda

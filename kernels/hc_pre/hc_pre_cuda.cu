@@ -1,0 +1,132 @@
+#include <cuda_runtime.h>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/hc_pre/hc_pre_impl.h"
+#include "kernels/hc_pre/stream_dots.cuh"
+
+namespace tandem::detail {
+namespace {
+
+constexpr int kNumThreads = 512;
+constexpr int kProductsMax = 2 * kHcStreamsMax + kHcStreamsMax * kHcStreamsMax + 1;
+
+// comb[j][k] of one row, by one thread: s * s is small and every pass needs the one before.
+template <int kStreams>
+__device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, float eps) {
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+    float largest = comb[j][0];
+    for (int k = 1; k < kStreams; ++k) largest = fmaxf(largest, comb[j][k]);
+    float sum = 0;
+    for (int k = 0; k < kStreams; ++k) {
+      comb[j][k] = expf(comb[j][k] - largest);
+      sum += comb[j][k];
+    }
+    for (int k = 0; k < kStreams; ++k) comb[j][k] = comb[j][k] / sum + eps;
+  }
+  for (int pass = 0; pass < 2 * iterations - 1; ++pass) {
+    const bool columns = pass % 2 == 0;
+#pragma unroll
+    for (int a = 0; a < kStreams; ++a) {
+      float sum = 0;
+#pragma unroll
+      for (int b = 0; b < kStreams; ++b) sum += columns ? comb[b][a] : comb[a][b];
+      const float inverse = 1.0f / (sum + eps);
+#pragma unroll
+      for (int b = 0; b < kStreams; ++b) {
+        if (columns) {
+          comb[b][a] *= inverse;
+        } else {
+          comb[a][b] *= inverse;
+        }
+      }
+    }
+  }
+}
+
+// Grid: x over rows; y = 0 makes the branch input, y = 1 the mixing coefficients, which only
+// hc_post needs, at the same time.
+template <int kStreams>
+__global__ __launch_bounds__(kNumThreads) void hc_mix_kernel(
+    const __grid_constant__ HcPreArgs args, const float* partial, int num_slices) {
+  __shared__ float products[kProductsMax];
+  cuda::pdl_wait();
+  cuda::pdl_launch_dependents();
+  const auto t = static_cast<int64_t>(blockIdx.x);
+  const auto num_products = static_cast<int>(args.fn.rows) + 1;
+  for (int i = threadIdx.x / cuda::kWarpLanes; i < num_products;
+       i += kNumThreads / cuda::kWarpLanes) {
+    const float sum = cuda::sum_slices(partial + (t * num_products + i) * num_slices, num_slices);
+    if (threadIdx.x % cuda::kWarpLanes == 0) products[i] = sum;
+  }
+  __syncthreads();
+  const float mean_square = products[num_products - 1] / static_cast<float>(args.fn.cols);
+  const float r = 1.0f / sqrtf(mean_square + args.rms_eps);
+  const auto gate = [&](int i, int group) {
+    return products[i] * r * args.scale.data[group] + args.base.data[i];
+  };
+  if (blockIdx.y == 0) {
+    float pre[kStreams];
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) pre[j] = cuda::sigmoid(gate(j, 0)) + args.hc_eps;
+    cuda::collapse_streams<kNumThreads>(
+        args.streams.row(t), pre, kStreams, args.norm, args.rms_eps, args.normed.row(t));
+    return;
+  }
+  float* mix = args.mix.row(t);
+  if (threadIdx.x < kStreams) {
+    const int k = threadIdx.x;
+    mix[k] = 2.0f * cuda::sigmoid(gate(kStreams + k, 1));
+  }
+  if (threadIdx.x == 32) {
+    float comb[kStreams][kStreams];
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) {
+#pragma unroll
+      for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
+    }
+    sinkhorn<kStreams>(comb, args.sinkhorn_iterations, args.hc_eps);
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) {
+#pragma unroll
+      for (int k = 0; k < kStreams; ++k) mix[kStreams + kStreams * j + k] = comb[j][k];
+    }
+  }
+}
+
+template <int kStreams>
+Status launch_streams(const Exec& exec, const HcPreArgs& args) {
+  const int64_t n = args.streams.rows;
+  const int num_slices = cuda::num_slices_for(args.fn.cols);
+  const Scratch::Frame frame(*exec.scratch);
+  auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
+  const cuda::StreamDotArgs dots = {args.streams.data, args.streams.stride, nullptr,   args.fn,
+                                    partial,           static_cast<int>(n), num_slices};
+  const int64_t row_groups = (n + cuda::kDotRowsPerCta - 1) / cuda::kDotRowsPerCta;
+  TANDEM_TRY(cuda::launch(
+      "hc_pre dots", cuda::stream_dots_kernel,
+      dim3(static_cast<unsigned>(num_slices), static_cast<unsigned>(row_groups)), cuda::kDotThreads,
+      0, exec.stream, dots));
+  return cuda::launch(
+      "hc_pre mix", hc_mix_kernel<kStreams>, dim3(static_cast<unsigned>(n), 2), kNumThreads, 0,
+      exec.stream, args, partial, num_slices);
+}
+
+}  // namespace
+
+Status hc_pre_cuda(const Exec& exec, const HcPreArgs& args) {
+  static_assert(kHcStreamsMax == 8);
+  switch (args.num_streams) {
+    case 1: return launch_streams<1>(exec, args);
+    case 2: return launch_streams<2>(exec, args);
+    case 3: return launch_streams<3>(exec, args);
+    case 4: return launch_streams<4>(exec, args);
+    case 5: return launch_streams<5>(exec, args);
+    case 6: return launch_streams<6>(exec, args);
+    case 7: return launch_streams<7>(exec, args);
+    case 8: return launch_streams<8>(exec, args);
+    default: return invalid_argument("hc_pre: num_streams is out of range");
+  }
+}
+
+}  // namespace tandem::detail
