@@ -1,0 +1,50 @@
+#include "apps/line_editor.h"
+
+#include <editline/readline.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+namespace tandem {
+namespace {
+
+constexpr int kHistoryLinesMax = 512;
+
+struct FreeText {
+  void operator()(char* text) const { std::free(text); }
+};
+
+}  // namespace
+
+LineEditor::LineEditor(std::string history_path)
+    : history_path_(std::move(history_path)), edits_(::isatty(STDIN_FILENO) == 1) {
+  if (!edits_) return;
+  using_history();
+  stifle_history(kHistoryLinesMax);
+  if (!history_path_.empty()) read_history(history_path_.c_str());
+}
+
+LineEditor::~LineEditor() {
+  if (edits_ && !history_path_.empty()) write_history(history_path_.c_str());
+}
+
+std::optional<std::string> LineEditor::read(const std::string& prompt) {
+  if (!edits_) {
+    std::string line;
+    if (!std::getline(std::cin, line)) return std::nullopt;
+    return line;
+  }
+  const std::unique_ptr<char, FreeText> line(readline(prompt.c_str()));
+  if (line == nullptr) return std::nullopt;
+  if (*line.get() != '\0') add_history(line.get());
+  return std::string(line.get());
+}
+
+std::string default_history_path() {
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): before any thread
+  return home == nullptr ? std::string() : std::string(home) + "/.tandem_history";
+}
+
+}  // namespace tandem
