@@ -1,0 +1,60 @@
+# The parts of ./test and their totals. Sourced after lib.sh.
+
+passed=0
+failed=0
+skipped=0
+
+add_passed() { passed=$((passed + ${2:-1})); }
+add_failed() {
+  failed=$((failed + ${2:-1}))
+  echo "failed: $1" >&2
+}
+add_skipped() {
+  skipped=$((skipped + ${3:-1}))
+  echo "skipped: $1: $2" >&2
+}
+
+# run_ctest PRESET [CTEST ARGUMENTS...]
+run_ctest() {
+  local preset=$1 report=$logs/ctest.xml name
+  shift
+  rm -f "$report"
+  step "testing $preset" ctest --test-dir "$repo/build/$preset" -j "$(nproc)" --no-tests=error \
+    --output-on-failure --output-junit "$report" "$@"
+  if [ ! -f "$report" ]; then
+    add_failed "ctest wrote no report"
+    return
+  fi
+  local attributes num_tests num_failed num_skipped
+  attributes=$(grep -m1 -A6 '<testsuite' "$report" | tr '\n\t' '  ')
+  num_tests=$(grep -o 'tests="[0-9]*"' <<<"$attributes" | tr -dc 0-9)
+  num_failed=$(grep -o 'failures="[0-9]*"' <<<"$attributes" | tr -dc 0-9)
+  num_skipped=$(grep -o 'skipped="[0-9]*"' <<<"$attributes" | tr -dc 0-9)
+  passed=$((passed + num_tests - num_failed - num_skipped))
+  failed=$((failed + num_failed))
+  skipped=$((skipped + num_skipped))
+  grep -o '<testcase name="[^"]*"[^>]*status="\(fail\|notrun\)"' "$report" |
+    sed 's/<testcase name="\([^"]*\)".*status="\([a-z]*\)"/\2 \1/' |
+    while read -r status name; do
+      [ "$status" = fail ] && echo "failed: $name" >&2 || echo "skipped: $name" >&2
+    done
+}
+
+# The CUDA code compiles wherever its compiler is; its tests need a device and skip by name.
+test_cuda_build() {
+  local nvcc
+  nvcc=$(find_nvcc)
+  if [ -z "$nvcc" ]; then
+    add_skipped "CUDA build" "no nvcc"
+    return
+  fi
+  export CUDACXX=$nvcc
+  if configure_and_build cuda-release all; then add_passed "CUDA build"; else add_failed "CUDA build"; fi
+}
+
+print_totals() {
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" = 0 ]
+}
+
+test_parts=(test_cuda_build)
