@@ -72,7 +72,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   engine.power_percent = options.power_percent;
   engine.fingerprint = runtime->loaded_.model->spec().fingerprint;
   runtime->engine_ = std::make_unique<Engine>(
-      *runtime->pipeline_, *runtime->loaded_.tokenizer, *runtime->loaded_.protocol, runtime->clock_,
+      *runtime->pipeline_, runtime->loaded_.tokenizer, *runtime->loaded_.protocol, runtime->clock_,
       engine);
   runtime->load_seconds_ = seconds_between(started, clock.now());
   return runtime;

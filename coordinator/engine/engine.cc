@@ -8,10 +8,10 @@
 namespace tandem {
 
 Engine::Engine(
-    Pipeline& pipeline, const Tokenizer& tokenizer, const PromptProtocol& protocol, Clock& clock,
-    const EngineOptions& options)
+    Pipeline& pipeline, std::shared_ptr<const Tokenizer> tokenizer, const PromptProtocol& protocol,
+    Clock& clock, const EngineOptions& options)
     : pipeline_(pipeline),
-      tokenizer_(tokenizer),
+      tokenizer_(std::move(tokenizer)),
       protocol_(protocol),
       clock_(clock),
       options_(options),

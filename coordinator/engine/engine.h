@@ -43,8 +43,8 @@ class Engine {
  public:
   /// Everything passed by reference outlives the engine.
   Engine(
-      Pipeline& pipeline, const Tokenizer& tokenizer, const PromptProtocol& protocol, Clock& clock,
-      const EngineOptions& options);
+      Pipeline& pipeline, std::shared_ptr<const Tokenizer> tokenizer,
+      const PromptProtocol& protocol, Clock& clock, const EngineOptions& options);
 
   /// Queues a request. Its listener hears of everything after that, errors included.
   /// Errors: kInvalidArgument for a bad parameter or a prompt that does not fit the context;
@@ -90,7 +90,7 @@ class Engine {
   void throttle(Clock::Time step_started);
 
   Pipeline& pipeline_;
-  const Tokenizer& tokenizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   const PromptProtocol& protocol_;
   Clock& clock_;
   EngineOptions options_;

@@ -16,20 +16,21 @@ const char* finish_reason_name(FinishReason reason) {
 }
 
 Result<Generation> Generation::create(
-    const GenerationRequest& request, const Tokenizer& tokenizer, const PromptProtocol& protocol) {
+    const GenerationRequest& request, const std::shared_ptr<const Tokenizer>& tokenizer,
+    const PromptProtocol& protocol) {
   TANDEM_TRY_ASSIGN(
-      Sampler sampler, Sampler::create(request.sampling, tokenizer.size(), request.fallback_seed));
+      Sampler sampler, Sampler::create(request.sampling, tokenizer->size(), request.fallback_seed));
   TANDEM_TRY(sampler.add_prompt(request.prompt));
   TANDEM_TRY_ASSIGN(StopMatcher stop, StopMatcher::create(request.stop));
   Generation made(std::move(sampler), std::move(stop), StreamDecoder(tokenizer));
-  made.tokenizer_ = &tokenizer;
+  made.tokenizer_ = tokenizer;
   made.constraint_ = request.constraint;
   made.stop_strings_ = request.stop;
   made.greedy_structure_ = request.greedy_structure;
   if (request.parser.has_value()) made.parser_ = protocol.parser(*request.parser);
   if (!request.ignore_stop_tokens) {
     for (const std::string& spelling : protocol.stop_tokens()) {
-      if (const auto id = tokenizer.special_id(spelling)) made.stop_ids_.push_back(*id);
+      if (const auto id = tokenizer->special_id(spelling)) made.stop_ids_.push_back(*id);
     }
   }
   return made;

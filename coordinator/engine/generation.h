@@ -76,9 +76,10 @@ struct GenerationRequest {
 /// Threads: one owner.
 class Generation {
  public:
-  /// `tokenizer` and `protocol` outlive it. Errors: kInvalidArgument names the bad parameter.
+  /// `protocol` outlives it. Errors: kInvalidArgument names the bad parameter.
   static Result<Generation> create(
-      const GenerationRequest& request, const Tokenizer& tokenizer, const PromptProtocol& protocol);
+      const GenerationRequest& request, const std::shared_ptr<const Tokenizer>& tokenizer,
+      const PromptProtocol& protocol);
 
   Generation(Generation&&) = default;
   Generation& operator=(Generation&&) = default;
@@ -105,7 +106,7 @@ class Generation {
   void add_text(int32_t token, std::string_view bytes);
   void match_stops();
 
-  const Tokenizer* tokenizer_ = nullptr;
+  std::shared_ptr<const Tokenizer> tokenizer_;
   Sampler sampler_;
   StopMatcher stop_;
   StreamDecoder decoder_;
