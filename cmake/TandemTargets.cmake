@@ -31,6 +31,11 @@ if(TANDEM_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+if(TANDEM_BUILD_FUZZERS)
+  # The libraries report their coverage too, or the fuzzer would be blind to what it exercises.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # tandem_library(<name> SOURCES ... HEADERS ... DEPS ... PRIVATE_DEPS ...)
 # One static library; each header in HEADERS must compile alone (target all_verify_interface_header_sets).
 function(tandem_library name)
