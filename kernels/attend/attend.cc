@@ -13,6 +13,7 @@ Status attend(const Exec& exec, const AttendArgs& args) {
   TANDEM_TRY(require_rows("attend: q", args.q, n, width));
   TANDEM_TRY(require_rows("attend: kv_row", args.kv_row, n, args.head_dim));
   TANDEM_TRY(require_rows("attend: out", args.out, n, width));
+  TANDEM_TRY(require_rotary("attend: rotary", args.rotary, args.head_dim));
   TANDEM_TRY(require_vector("attend: sinks", args.sinks, args.num_heads));
   TANDEM_TRY(require_slab("attend: window_rows", args.window_rows, args.head_dim));
   TANDEM_REQUIRE(

@@ -28,7 +28,9 @@ struct AttendArgs {
 ///   out_h = sum_j p_j row_j, its last rotary.dim values rotated back by pos.
 /// Rows are taken window first, oldest to newest, then compressed, ascending.
 ///
-/// Types:  f32 arithmetic under kExact; rows as the slabs' dtype.
+/// Types:  f32 arithmetic under kExact. Rows as their slab's dtype holds them, this step's own too,
+/// so
+///         that a result does not depend on how a sequence was cut into steps.
 /// Limits: window_rows.capacity_rows >= window - 1.
 /// Errors: kInvalidArgument for a shape mismatch.
 /// Cost:   4 * num_heads * head_dim FLOP for each visible row.

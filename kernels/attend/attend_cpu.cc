@@ -17,6 +17,7 @@ int64_t gather_rows(const AttendArgs& args, int64_t t, float* out) {
     float* row = out + num_rows++ * args.head_dim;
     if (p >= seen.step_begin) {
       std::copy_n(args.kv_row.row(seen.step_row + (p - seen.step_begin)), args.head_dim, row);
+      round_to_slab(args.window_rows.dtype, row, args.head_dim);
     } else {
       load_slab_row(args.window_rows, seen.bank, p % args.window_rows.capacity_rows, row);
     }

@@ -31,7 +31,11 @@ inline VisibleRows visible_rows(const AttendArgs& args, int64_t t) {
   out.num_compressed = count;
   if (args.selection.data != nullptr) {
     out.selection = args.selection.row(t);
-    out.num_compressed = count < args.selection.cols ? count : args.selection.cols;
+    const int64_t limit = count < args.selection.cols ? count : args.selection.cols;
+    out.num_compressed = 0;
+    while (out.num_compressed < limit && out.selection[out.num_compressed] >= 0) {
+      ++out.num_compressed;
+    }
   }
   return out;
 }

@@ -17,6 +17,7 @@ Status compress(const Exec& exec, const CompressArgs& args) {
   TANDEM_TRY(require_weight("compress: gate", args.gate, width, args.x.cols));
   TANDEM_TRY(require_weight("compress: ape", args.ape, args.ratio, width));
   TANDEM_TRY(require_vector("compress: norm", args.norm, args.row_dim));
+  TANDEM_TRY(require_rotary("compress: rotary", args.rotary, args.row_dim));
   TANDEM_TRY(require_rows("compress: projected", args.projected, n, 2 * width));
   TANDEM_TRY(require_slab("compress: history", args.history, 2 * width));
   TANDEM_TRY(require_slab("compress: rows", args.rows, args.row_dim));

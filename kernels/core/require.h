@@ -39,6 +39,15 @@ inline Status require_slab(const char* what, const SlabView& slab, int64_t row_v
   return {};
 }
 
+/// The last rotary.dim of `head_dim` values are rotated, as pairs.
+inline Status require_rotary(const char* what, const RotaryView& rotary, int64_t head_dim) {
+  TANDEM_REQUIRE(
+      rotary.dim >= 0 && rotary.dim % 2 == 0 && rotary.dim <= head_dim &&
+          (rotary.frequencies != nullptr || rotary.dim == 0),
+      str_cat(what, ".dim is ", rotary.dim, ", rows have ", head_dim, " values"));
+  return {};
+}
+
 inline Status require_step_size(const char* op, int64_t num_rows) {
   TANDEM_REQUIRE(
       num_rows <= kChunkTokensMax,

@@ -13,4 +13,7 @@ void load_slab_row(const SlabView& slab, int64_t bank, int64_t idx, float* out);
 /// `bank`.
 void store_slab_row(const SlabView& slab, int64_t bank, int64_t idx, const float* values);
 
+/// Rounds n values as a slab of `dtype` (F32, F16 or BF16) would hold them.
+void round_to_slab(DType dtype, float* values, int64_t n);
+
 }  // namespace tandem

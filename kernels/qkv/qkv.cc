@@ -17,9 +17,7 @@ Status qkv(const Exec& exec, const QkvArgs& args) {
   TANDEM_TRY(require_rows("qkv: q_latent", args.q_latent, n, args.q_a_norm.size));
   TANDEM_TRY(require_rows("qkv: q", args.q, n, args.num_heads * args.head_dim));
   TANDEM_TRY(require_rows("qkv: kv_row", args.kv_row, n, args.head_dim));
-  TANDEM_REQUIRE(
-      args.rotary.dim % 2 == 0 && args.rotary.dim <= args.head_dim,
-      str_cat("qkv: rotary.dim is ", args.rotary.dim, ", head_dim ", args.head_dim));
+  TANDEM_TRY(require_rotary("qkv: rotary", args.rotary, args.head_dim));
   TANDEM_REQUIRE(
       args.rounding == RowRounding::kNone ||
           (args.rounding == RowRounding::kFp8 && (args.head_dim - args.rotary.dim) % 64 == 0),

@@ -215,9 +215,10 @@ TEST_P(AttendTest, SeesTheRowsOfTheSpecification) {
     c.parts = {{0, pos, 1}};
     return c;
   };
-  // The share n / (n + 1) is known to 2^-24 (2^-9 in bf16), so n to n^2 times that.
-  const auto expect_seen = [&](const Case& c, int n) {
-    const double error = n * n * (GetParam().exact() ? 1e-6 : 1.0 / 256);
+  // The share n / (n + 1) is a sum of n terms, so it is known to n times 2^-24 (2^-9 in bf16), and
+  // n to n^2 times that.
+  const auto expect_seen = [&](const Case& c, double n) {
+    const double error = n * n * n * (GetParam().exact() ? 0x1p-24 : 0x1p-9 / n);
     EXPECT_NEAR(rows_seen(c), n, error) << "ratio " << c.ratio << " pos " << c.parts[0].first_pos;
   };
   expect_seen(at(0, 0), 1);
