@@ -7,6 +7,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/rotate.h"
 #include "kernels/cpu/units.h"
+#include "model/formats/quantize.h"
 
 namespace tandem::detail {
 namespace {
@@ -42,7 +43,14 @@ class RunBuilder {
   SeenRows seen_;
 };
 
-SeenRows find_rows(const AttendArgs& args, int64_t t, const std::byte** pointers) {
+/// This step's rows as the window's slab will hold them.
+struct StepRowBytes {
+  const std::byte* data;
+  int64_t row_bytes;
+};
+
+SeenRows find_rows(
+    const AttendArgs& args, const StepRowBytes& own, int64_t t, const std::byte** pointers) {
   const VisibleRows visible = visible_rows(args, t);
   RunBuilder builder(pointers);
   int64_t p = visible.window_begin;
@@ -52,7 +60,8 @@ SeenRows find_rows(const AttendArgs& args, int64_t t, const std::byte** pointers
         args.window_rows.dtype);
   }
   for (; p <= visible.pos; ++p) {
-    builder.add(args.kv_row.row(visible.step_row + (p - visible.step_begin)), DType::kF32);
+    const int64_t row = visible.step_row + (p - visible.step_begin);
+    builder.add(own.data + row * own.row_bytes, args.window_rows.dtype);
   }
   for (int64_t j = 0; j < visible.num_compressed; ++j) {
     const int64_t idx = visible.selection != nullptr ? visible.selection[j] : j;
@@ -65,10 +74,10 @@ SeenRows find_rows(const AttendArgs& args, int64_t t, const std::byte** pointers
 constexpr int64_t kAttendHeadsAtOnce = 32;
 
 void attend_heads(
-    const CpuKernels& kernels, const AttendArgs& args, int64_t t, int64_t first_head,
-    int64_t num_heads, const Temporaries& tmp) {
+    const CpuKernels& kernels, const AttendArgs& args, const StepRowBytes& own, int64_t t,
+    int64_t first_head, int64_t num_heads, const Temporaries& tmp) {
   const int64_t head_dim = args.head_dim;
-  const SeenRows seen = find_rows(args, t, tmp.pointers);
+  const SeenRows seen = find_rows(args, own, t, tmp.pointers);
   const float* q = args.q.row(t) + first_head * head_dim;
   float* out = args.out.row(t) + first_head * head_dim;
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
@@ -97,6 +106,23 @@ void attend_heads(
   }
 }
 
+StepRowBytes own_rows(const Exec& exec, const AttendArgs& args) {
+  const DType dtype = args.window_rows.dtype;
+  if (dtype == DType::kF32) {
+    return {
+        reinterpret_cast<const std::byte*>(args.kv_row.data),
+        args.kv_row.stride * static_cast<int64_t>(sizeof(float))};
+  }
+  const int64_t bytes = row_bytes(dtype, args.head_dim);
+  std::byte* data = exec.scratch->take<std::byte>(args.kv_row.rows * bytes);
+  exec.pool->for_range(args.kv_row.rows, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      quantize_row(dtype, args.kv_row.row(t), args.head_dim, data + t * bytes);
+    }
+  });
+  return {data, bytes};
+}
+
 }  // namespace
 
 Status attend_fast(const Exec& exec, const AttendArgs& args) {
@@ -119,10 +145,11 @@ Status attend_fast(const Exec& exec, const AttendArgs& args) {
   const Scratch::Frame frame(*exec.scratch);
   const std::byte** pointers = exec.scratch->take<const std::byte*>(num_threads * rows_max);
   float* scores = exec.scratch->take<float>(num_threads * heads * rows_max);
+  const StepRowBytes own = own_rows(exec, args);
   cpu::run_items(*exec.pool, n * units_per_row, [&](int thread_idx, int64_t unit) {
     const int64_t first_head = unit % units_per_row * heads;
     attend_heads(
-        kernels, args, unit / units_per_row, first_head,
+        kernels, args, own, unit / units_per_row, first_head,
         std::min(heads, args.num_heads - first_head),
         {pointers + thread_idx * rows_max, scores + thread_idx * heads * rows_max});
   });

@@ -23,6 +23,8 @@ Status experts(const Exec& exec, const ExpertsArgs& args) {
   TANDEM_TRY(require_weight("experts: shared_up", args.shared_up, shared_dim, hidden_dim));
   TANDEM_TRY(require_weight("experts: shared_down", args.shared_down, hidden_dim, shared_dim));
   TANDEM_TRY(require_rows("experts: expert_ids", args.expert_ids, n, args.expert_weights.cols));
+  TANDEM_TRY(
+      require_rows("experts: expert_weights", args.expert_weights, n, args.expert_weights.cols));
   TANDEM_TRY(require_rows("experts: out", args.out, n, hidden_dim));
   if (n == 0) return {};
   switch (exec.device) {

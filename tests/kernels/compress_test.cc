@@ -33,7 +33,7 @@ struct Case {
 };
 
 double storage_unit(DType dtype) {
-  return dtype == DType::kF32 ? 0.0 : (dtype == DType::kF16 ? 0x1p-11 : 0x1p-9);
+  return dtype == DType::kF32 ? 0.0 : (dtype == DType::kF16 ? 0x1p-11 : 0x1p-8);
 }
 
 /// Whole sequences, one for each bank, of which the step is a part.

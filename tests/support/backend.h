@@ -28,7 +28,8 @@ struct Backend {
   bool exact() const { return numerics == Numerics::kExact; }
 };
 
-/// The CPU's exact path, its fast path on every instruction set that it has and, in a CUDA build on a machine with a device, the GPU.
+/// The CPU's exact path, its fast path on every instruction set that it has and, in a CUDA build on
+/// a machine with a device, the GPU.
 std::vector<Backend> all_backends();
 std::string backend_name(const ::testing::TestParamInfo<Backend>& info);
 void PrintTo(const Backend& backend, std::ostream* out);

@@ -8,7 +8,7 @@ namespace {
 
 /// How far value j of x may be from what the operation multiplies with, on the fast paths.
 std::vector<double> activation_error(std::span<const double> x, DType dtype) {
-  constexpr double kBf16Unit = 0x1p-9;
+  constexpr double kBf16Unit = 0x1p-8;
   std::vector<double> out(x.size());
   // x and the weight are both rounded.
   for (size_t j = 0; j < x.size(); ++j) out[j] = 2.1 * kBf16Unit * std::fabs(x[j]);

@@ -36,6 +36,7 @@ class Normal {
  public:
   explicit Normal(uint64_t seed);
   float next();
+  uint32_t next_bits() { return static_cast<uint32_t>(rng_.next() >> 32); }
 
  private:
   Rng rng_;

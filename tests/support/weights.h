@@ -25,7 +25,8 @@ struct HostWeight {
 /// Stores `values` as `dtype`; `values` of the result are what the blocks then hold.
 HostWeight make_weight(DType dtype, const Tensor& values);
 
-/// Random blocks: normal values of standard deviation `deviation`, stored as `dtype`.
+/// Random blocks: normal values of standard deviation `deviation`, stored as `dtype` (IQ2_XXS:
+/// random bits, with values of about that size).
 HostWeight random_weight(
     DType dtype, int64_t rows, int64_t cols, uint64_t seed, float deviation = 1.0f);
 
