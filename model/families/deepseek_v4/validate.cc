@@ -1,6 +1,7 @@
 #include "model/families/deepseek_v4/validate.h"
 
 #include <cmath>
+#include <iomanip>
 #include <optional>
 #include <string>
 #include <utility>
@@ -407,9 +408,9 @@ Result<V4Config> validate_v4(const GgufFile& file, std::vector<Issue>* issues) {
   const std::vector<Issue> found = validator.take_issues();
   if (issues != nullptr) issues->insert(issues->end(), found.begin(), found.end());
   TANDEM_TRY(issues_to_status(file.name(), found));
-  log_info(
-      "model", "v4_config",
-      {{"variant", v4_variant_name(config.variant)}, {"hash", v4_config_hash(config)}});
+  const std::string hash =
+      str_cat(std::hex, std::setfill('0'), std::setw(16), v4_config_hash(config));
+  log_info("model", "v4_config", {{"variant", v4_variant_name(config.variant)}, {"hash", hash}});
   return config;
 }
 

@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <cstdio>
 #include <set>
 
+#include "base/log.h"
 #include "tests/model/families/deepseek_v4/v4_files.h"
 #include "tests/support/paths.h"
 #include "tests/support/status_matchers.h"
@@ -211,6 +212,20 @@ TEST(V4ValidateTest, B052UsesAndAnnouncesAnUnusualEpsilon) {
   V4File zero = header_of(test::flash_config());
   zero.keys[full("attention.layer_norm_rms_epsilon")] = 0.0f;
   EXPECT_EQ(issues_of(zero), Texts{"out-of-range deepseek4.attention.layer_norm_rms_epsilon"});
+}
+
+TEST(V4ValidateTest, B052PrintsAHashOfTheEffectiveValues) {
+  const GgufFile file = header_of(test::flash_config()).open();
+  ::testing::internal::CaptureStderr();
+  set_log_level(LogLevel::kInfo);
+  const auto config = validate_v4(file);
+  set_log_level(LogLevel::kWarning);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  ASSERT_OK(config);
+  char hash[24];
+  std::snprintf(
+      hash, sizeof(hash), "hash=%016llx", static_cast<unsigned long long>(v4_config_hash(*config)));
+  EXPECT_NE(log.find(hash), std::string::npos) << log;
 }
 
 TEST(V4ValidateTest, B052ComparesSmallConstantsRelatively) {
