@@ -37,7 +37,8 @@ inline constexpr int64_t kLogitBiasMax = 1024;       // entries of one request
 inline constexpr int64_t kStopStringsMax = 16;       // of one request
 inline constexpr int64_t kStopStringBytesMax = 256;  // of one stop string
 inline constexpr int64_t kSchemaBytesMax = 1 << 18;  // JSON text of one schema
-inline constexpr int64_t kSchemaNodesMax = 1 << 14;  // subschemas and properties of one schema
+inline constexpr int64_t kSchemaNodesMax = 1 << 12;  // subschemas and properties of one schema
+inline constexpr int64_t kSchemaDepthMax = 64;       // nested objects and arrays of a schema's text
 inline constexpr int64_t kJsonDepthMax = 256;        // nested objects and arrays
 
 static_assert(kLogprobsMax <= kTopKMax, "alternatives are found by the same selection");
