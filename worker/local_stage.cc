@@ -28,7 +28,7 @@ Result<std::unique_ptr<LocalStage>> LocalStage::create(
   TANDEM_TRY_ASSIGN(Program program, model->program(range));
   TANDEM_TRY_ASSIGN(const TensorTable tensors, bind_tensors(model->tensors(), *file, range));
   TANDEM_TRY(model->check_contents(tensors));
-  const auto allocator = host_allocator();
+  std::unique_ptr<Allocator> allocator = host_allocator();
   TANDEM_TRY_ASSIGN(
       BankStore banks,
       BankStore::create(
@@ -38,17 +38,19 @@ Result<std::unique_ptr<LocalStage>> LocalStage::create(
       ValueTable values, ValueTable::create(program.values, options.max_rows, *allocator));
   WeightTable weights = map_weights(model->tensors(), tensors);
   std::unique_ptr<LocalStage> stage(new LocalStage(
-      std::move(model), std::move(file), std::move(program), std::move(banks), std::move(values),
-      options, pool));
+      std::move(model), std::move(file), std::move(allocator), std::move(program),
+      std::move(banks), std::move(values), options, pool));
   stage->weights_ = std::move(weights);
   return stage;
 }
 
 LocalStage::LocalStage(
-    std::shared_ptr<const Model> model, std::shared_ptr<const GgufFile> file, Program program,
-    BankStore banks, ValueTable values, const LocalStageOptions& options, ThreadPool& pool)
+    std::shared_ptr<const Model> model, std::shared_ptr<const GgufFile> file,
+    std::unique_ptr<Allocator> allocator, Program program, BankStore banks, ValueTable values,
+    const LocalStageOptions& options, ThreadPool& pool)
     : model_(std::move(model)),
       file_(std::move(file)),
+      allocator_(std::move(allocator)),
       program_(std::move(program)),
       banks_(std::move(banks)),
       values_(std::move(values)),

@@ -52,15 +52,16 @@ class LocalStage final : public StageExecutor {
 
  private:
   LocalStage(
-      std::shared_ptr<const Model> model, std::shared_ptr<const GgufFile> file, Program program,
-      BankStore banks, ValueTable values, const LocalStageOptions& options, ThreadPool& pool);
+      std::shared_ptr<const Model> model, std::shared_ptr<const GgufFile> file,
+      std::unique_ptr<Allocator> allocator, Program program, BankStore banks, ValueTable values,
+      const LocalStageOptions& options, ThreadPool& pool);
   Status check_bank(int64_t bank) const;
   /// A logits buffer of at least num_rows rows; grows to the largest step.
   Result<Rows> logits_for(int64_t num_rows);
 
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const GgufFile> file_;
-  std::unique_ptr<Allocator> allocator_ = host_allocator();
+  std::unique_ptr<Allocator> allocator_;  // of the banks, the values and all that follows
   Scratch scratch_{*allocator_};
   Program program_;
   BankStore banks_;
