@@ -14,7 +14,7 @@ namespace {
 constexpr int kTileRows = 16;
 constexpr int kDepth = 32;  // values of one product, as one Q8_0 block and one Q4_K sub-block have
 constexpr int kTilesAtOnce = 4;
-constexpr int kActivations = 4;  // tile numbers; 0 ... 3 hold sums
+constexpr int kActivations = 4;  // tile numbers, which _tile_* wants as digits; 0 ... 3 hold sums
 constexpr int kWeights = 5;
 
 struct alignas(64) TileConfig {
@@ -46,12 +46,13 @@ struct RowBlock {
   const int16_t* sums[kTileRows];
 };
 
-/// sums[i][r] = the dot products of row r with the panel, over the values 128 part + 32 i ... of it.
+/// sums[i][r] = the dot products of row r with the panel, over the values 128 part + 32 i ... of
+/// it.
 struct alignas(64) TileSums {
   int32_t sums[kTilesAtOnce][kTileRows][kPanelRows];
 };
 
-/// Multiplies up to 128 values: num_tiles groups of 32 words' codes from `codes`.
+/// Multiplies one group of 32 values or four of them, whose codes start at `codes`.
 void multiply_tiles(
     const RowBlock& x, int64_t begin, const uint8_t (*codes)[kPanelRows][4], int num_tiles,
     TileSums& out) {
@@ -60,18 +61,28 @@ void multiply_tiles(
     __builtin_memcpy(rows[r], x.q[r] + begin, static_cast<size_t>(kDepth * num_tiles));
   }
   constexpr int kRowStride = kDepth * kTilesAtOnce;
-  const auto step = [&]<int kTile>() {
-    if (kTile >= num_tiles) return;
-    _tile_zero(kTile);
-    _tile_loadd(kActivations, rows[0] + kDepth * kTile, kRowStride);
-    _tile_loadd(kWeights, codes[kDepth / 4 * kTile], 64);
-    _tile_dpbsud(kTile, kActivations, kWeights);
-    _tile_stored(kTile, out.sums[kTile], 64);
+  const auto load_inputs = [&](int tile) {
+    _tile_loadd(4, rows[0] + kDepth * tile, kRowStride);
+    _tile_loadd(5, codes[kDepth / 4 * tile], 64);
   };
-  step.template operator()<0>();
-  step.template operator()<1>();
-  step.template operator()<2>();
-  step.template operator()<3>();
+  // Tile numbers are part of the instructions, so each sum is spelled out.
+  load_inputs(0);
+  _tile_zero(0);
+  _tile_dpbsud(0, 4, 5);
+  _tile_stored(0, out.sums[0], 64);
+  if (num_tiles == 1) return;
+  load_inputs(1);
+  _tile_zero(1);
+  _tile_dpbsud(1, 4, 5);
+  _tile_stored(1, out.sums[1], 64);
+  load_inputs(2);
+  _tile_zero(2);
+  _tile_dpbsud(2, 4, 5);
+  _tile_stored(2, out.sums[2], 64);
+  load_inputs(3);
+  _tile_zero(3);
+  _tile_dpbsud(3, 4, 5);
+  _tile_stored(3, out.sums[3], 64);
 }
 
 __m512i word(const void* bytes) {
@@ -182,7 +193,8 @@ void gemm(
     rest.scale += first * x.scale_stride;
     rest.sums += first * x.sums_stride;
   }
-  avx512_gemm(dtype, panel, num_rows, rest, rest_ids, n - first, out + first * out_stride, out_stride);
+  avx512_gemm(
+      dtype, panel, num_rows, rest, rest_ids, n - first, out + first * out_stride, out_stride);
 }
 
 }  // namespace

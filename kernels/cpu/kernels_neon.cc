@@ -64,7 +64,8 @@ int32x4_t dot_sums(const int16_t* factors, const int16_t* x_sums) {
   return out;
 }
 
-void dot_q4k(const std::byte* block, const int8_t* q, const int16_t* x_sums, int row, Products& out) {
+void dot_q4k(
+    const std::byte* block, const int8_t* q, const int16_t* x_sums, int row, Products& out) {
   const std::byte* packed = block + offsetof(BlockQ4K, scales);
   const auto a = read<uint32_t>(packed);
   const auto b = read<uint32_t>(packed + 4);
@@ -78,24 +79,20 @@ void dot_q4k(const std::byte* block, const int8_t* q, const int16_t* x_sums, int
   int32x4_t sum = vdupq_n_s32(0);
   int32x4_t min_sum = vdupq_n_s32(0);
   for (int pair = 0; pair < 4; ++pair) {
-    const auto* bytes =
-        reinterpret_cast<const uint8_t*>(block + offsetof(BlockQ4K, q) + 32 * pair);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(block + offsetof(BlockQ4K, q) + 32 * pair);
     const uint8x16_t q0 = vld1q_u8(bytes);
     const uint8x16_t q1 = vld1q_u8(bytes + 16);
     const int8_t* x = q + 64 * pair;
-    int32x4_t even = vdotq_s32(
-        vdupq_n_s32(0), vreinterpretq_s8_u8(vandq_u8(q0, low)), load(x));
+    int32x4_t even = vdotq_s32(vdupq_n_s32(0), vreinterpretq_s8_u8(vandq_u8(q0, low)), load(x));
     even = vdotq_s32(even, vreinterpretq_s8_u8(vandq_u8(q1, low)), load(x + 16));
-    int32x4_t odd = vdotq_s32(
-        vdupq_n_s32(0), vreinterpretq_s8_u8(vshrq_n_u8(q0, 4)), load(x + 32));
+    int32x4_t odd = vdotq_s32(vdupq_n_s32(0), vreinterpretq_s8_u8(vshrq_n_u8(q0, 4)), load(x + 32));
     odd = vdotq_s32(odd, vreinterpretq_s8_u8(vshrq_n_u8(q1, 4)), load(x + 48));
     sum = vmlaq_n_s32(sum, even, scales[2 * pair]);
     sum = vmlaq_n_s32(sum, odd, scales[2 * pair + 1]);
   }
   for (int j = 0; j < 8; ++j) {
     const int32_t pair_sum = int32_t{x_sums[2 * j]} + x_sums[2 * j + 1];
-    min_sum = vsetq_lane_s32(
-        vgetq_lane_s32(min_sum, 0) + scales[8 + j] * pair_sum, min_sum, 0);
+    min_sum = vsetq_lane_s32(vgetq_lane_s32(min_sum, 0) + scales[8 + j] * pair_sum, min_sum, 0);
   }
   out.dot[row] = sum;
   out.min_dot[row] = min_sum;
@@ -186,7 +183,9 @@ void gemv(
 struct Outputs {
   int32x4_t v[4];
 
-  static Outputs zero() { return {{vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)}}; }
+  static Outputs zero() {
+    return {{vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0)}};
+  }
   /// Adds the products of four words of codes with sixteen activations.
   void add_words(const uint8_t (*codes)[kPanelRows][4], int8x16_t x) {
     for (int j = 0; j < 4; ++j) {
@@ -210,8 +209,7 @@ void gemm32(const PanelBlock32* panel, int zero, const Int8Rows& x, int64_t row,
     Outputs dot = Outputs::zero();
     dot.add_words(panel[b].codes, load(q + 32 * b));
     dot.add_words(panel[b].codes + 4, load(q + 32 * b + 16));
-    const int32x4_t bias =
-        vdupq_n_s32(zero * (int32_t{x_sums[2 * b]} + x_sums[2 * b + 1]));
+    const int32x4_t bias = vdupq_n_s32(zero * (int32_t{x_sums[2 * b]} + x_sums[2 * b + 1]));
     for (int j = 0; j < 4; ++j) {
       const float32x4_t d = vmulq_f32(vld1q_f32(panel[b].d + 4 * j), vdupq_n_f32(scale[b]));
       sum.v[j] = vfmaq_f32(sum.v[j], vcvtq_f32_s32(vsubq_s32(dot.v[j], bias)), d);
