@@ -41,6 +41,26 @@ inline constexpr int64_t kSchemaNodesMax = 1 << 12;  // subschemas and propertie
 inline constexpr int64_t kSchemaDepthMax = 64;       // nested objects and arrays of a schema's text
 inline constexpr int64_t kJsonDepthMax = 256;        // nested objects and arrays
 
+inline constexpr int64_t kHttpHeadBytesMax = 64 << 10;              // request line and headers
+inline constexpr int64_t kHttpTargetBytesMax = 1024;                // of a request line
+inline constexpr int64_t kHttpHeadersMax = 128;                     // of one request
+inline constexpr int64_t kHttpBodyBytesMax = int64_t{64} << 20;     // after chunked decoding
+inline constexpr int64_t kHttpBodiesBytesMax = int64_t{256} << 20;  // of all requests in flight
+inline constexpr int64_t kHttpClientsMax = 256;                     // connections that are served
+inline constexpr int64_t kHttpQueueMax = 256;                 // generations that wait for a bank
+inline constexpr int64_t kRequestJsonDepthMax = 128;          // nested objects and arrays
+inline constexpr int64_t kRequestJsonValuesMax = 1 << 20;     // values and keys of one body
+inline constexpr int64_t kMessagesMax = 1 << 16;              // of one request
+inline constexpr int64_t kToolsMax = 1024;                    // of one request
+inline constexpr int64_t kChoicesMax = 16;                    // n of one request
+inline constexpr int64_t kChatLogprobsMax = 20;               // top_logprobs of one request
+inline constexpr int64_t kUnreadBytesMax = int64_t{4} << 20;  // of an answer, not yet sent
+inline constexpr int64_t kToolReplayIdsMax = 100000;          // remembered calls
+inline constexpr int64_t kToolReplayBytesMax = int64_t{512} << 20;  // of their sampled blocks
+
+static_assert(kHttpBodyBytesMax <= kHttpBodiesBytesMax, "the largest body is admitted when alone");
+static_assert(
+    kChatLogprobsMax <= kLogprobsMax, "a surface asks for no more than the sampler lists");
 static_assert(kLogprobsMax <= kTopKMax, "alternatives are found by the same selection");
 static_assert(kChunkTokensMax % kChunkGridTokens == 0, "a full chunk ends on the grid");
 static_assert(kContextTokensMax % kChunkGridTokens == 0, "the context ends on the grid");

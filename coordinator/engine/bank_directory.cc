@@ -22,6 +22,13 @@ bool BankDirectory::has_idle() const {
   return std::any_of(banks_.begin(), banks_.end(), [](const Bank& bank) { return !bank.busy; });
 }
 
+void BankDirectory::describe(std::vector<BankInfo>& out) const {
+  out.clear();
+  for (const Bank& bank : banks_) {
+    out.push_back({bank.busy, static_cast<int64_t>(bank.tokens.size()), bank.last_used});
+  }
+}
+
 int64_t BankDirectory::find(std::span<const int32_t> tokens) const {
   int64_t best = -1;
   int64_t best_common = -1;

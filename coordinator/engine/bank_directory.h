@@ -36,6 +36,13 @@ class BankDirectory {
   void discard(int64_t bank);
 
   bool has_idle() const;
+  /// What a bank holds, for people who watch.
+  struct BankInfo {
+    bool busy = false;
+    int64_t num_tokens = 0;
+    uint64_t last_used = 0;  // larger is later; 0: never
+  };
+  void describe(std::vector<BankInfo>& out) const;
   std::span<const int32_t> tokens(int64_t bank) const { return banks_[bank].tokens; }
   /// The idle bank with the longest common prefix with `tokens`, or -1.
   int64_t find(std::span<const int32_t> tokens) const;

@@ -72,6 +72,17 @@ void Engine::run_until_idle() {
   }
 }
 
+void Engine::end_waiting(const Status& status) {
+  for (const auto& sequence : waiting_) finish(*sequence, FinishReason::kError, status);
+  waiting_.clear();
+}
+
+void Engine::end_all(const Status& status) {
+  end_waiting(status);
+  for (const auto& sequence : running_) finish(*sequence, FinishReason::kError, status);
+  running_.clear();
+}
+
 void Engine::drop_cancelled() {
   const auto drop = [&](auto& sequences) {
     for (auto& sequence : sequences) {

@@ -56,7 +56,14 @@ class Engine {
   /// step() until nothing is left.
   void run_until_idle();
 
+  /// Ends every sequence, waiting or running, with kError and `status`. What they computed stays
+  /// for reuse.
+  void end_all(const Status& status);
+  /// Ends the sequences that wait for a bank the same way.
+  void end_waiting(const Status& status);
+
   EngineStats stats() const;
+  void describe_banks(std::vector<BankDirectory::BankInfo>& out) const { directory_.describe(out); }
   int64_t context_tokens() const { return pipeline_.context_tokens(); }
   void set_power_percent(int percent) { options_.power_percent = percent; }
 

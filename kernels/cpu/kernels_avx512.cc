@@ -1,4 +1,3 @@
-#include "kernels/cpu/avx512_gemm.h"
 #include "kernels/cpu/float_kernels.h"
 #include "kernels/cpu/int8_panel.h"
 #include "kernels/cpu/int8_x86.h"
@@ -133,15 +132,7 @@ void gemm_rows(
   }
 }
 
-void pack(
-    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
-    std::byte* panel) {
-  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/128, panel);
-}
-
-}  // namespace
-
-void avx512_gemm(
+void gemm(
     DType dtype, const std::byte* panel, int64_t num_rows, const Int8Rows& x,
     const int32_t* row_ids, int64_t n, float* out, int64_t out_stride) {
   int64_t r = 0;
@@ -154,9 +145,17 @@ void avx512_gemm(
   for (; r < n; ++r) gemm_rows<1>(dtype, panel, num_rows, x, row_ids, r, out, out_stride);
 }
 
+void pack(
+    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
+    std::byte* panel) {
+  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/128, panel);
+}
+
+}  // namespace
+
 const CpuKernels& avx512_kernels() {
   static constexpr CpuKernels kTable = {
-      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, pack, avx512_gemm}, Float::table()};
+      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, pack, gemm}, Float::table()};
   return kTable;
 }
 

@@ -116,6 +116,11 @@ class PromptProtocol {
   /// Spelling of the token that starts every prompt; empty if there is none.
   virtual std::string_view bos() const = 0;
   virtual SamplingDefaults sampling() const = 0;
+  /// Spelling of the token that ends reasoning; empty if the family has none.
+  virtual std::string_view reasoning_end() const = 0;
+  /// How an answer that calls a tool starts, up to the tool's name or, with `tool_name`, behind it.
+  /// An answer that is made to start like this calls a tool.
+  virtual std::vector<Piece> call_opening(std::string_view tool_name) const = 0;
 };
 
 }  // namespace tandem

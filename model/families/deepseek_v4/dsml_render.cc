@@ -149,6 +149,15 @@ void render_calls(std::span<const ToolCall> calls, PieceList& out) {
   dsml_tag("</", "tool_calls>", out);
 }
 
+void render_call_opening(std::string_view tool_name, PieceList& out) {
+  out.text("\n\n");
+  dsml_tag("<", "tool_calls>\n", out);
+  dsml_tag("<", "invoke name=\"", out);
+  if (tool_name.empty()) return;
+  out.text(attribute(tool_name));
+  out.text("\">\n");
+}
+
 void render_tool_result(std::string_view content, PieceList& out) {
   out.text("<tool_result>");
   out.text(without_closer(content, kResultCloser, "&lt;"));

@@ -31,6 +31,9 @@ Result<bool> declares_tools(std::string_view tools_json);
 /// element that holds it is escaped: the parameter closer in a value, and & < > " in names.
 void render_calls(std::span<const ToolCall> calls, PieceList& out);
 
+/// Writes the start of a block with one call, up to the call's name or, if there is one, behind it.
+void render_call_opening(std::string_view tool_name, PieceList& out);
+
 /// Writes one tool result; its own closing tag inside the text loses the '<'.
 void render_tool_result(std::string_view content, PieceList& out);
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "model/families/deepseek_v4/dsml_render.h"
 #include "model/families/deepseek_v4/markers.h"
 #include "model/families/deepseek_v4/output_parser.h"
 #include "model/families/deepseek_v4/prompt_render.h"
@@ -24,6 +25,12 @@ class V4PromptProtocol final : public PromptProtocol {
   std::string_view bos() const override { return v4::kBos; }
   SamplingDefaults sampling() const override {
     return {.temperature = 1.0f, .top_p = 1.0f, .min_p = 0.0f, .top_k = 0};
+  }
+  std::string_view reasoning_end() const override { return v4::kThinkClose; }
+  std::vector<Piece> call_opening(std::string_view tool_name) const override {
+    v4::PieceList out;
+    v4::render_call_opening(tool_name, out);
+    return out.take();
   }
 
  private:

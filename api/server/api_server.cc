@@ -1,0 +1,210 @@
+#include "api/server/api_server.h"
+
+#include <ctime>
+#include <exception>
+
+#include "api/chat/chat_surface.h"
+#include "api/generation/run.h"
+#include "api/server/replies.h"
+#include "api/web/web_files.h"
+#include "base/log.h"
+
+namespace tandem::api {
+namespace {
+
+ApiError not_found() {
+  ApiError error;
+  error.http_status = 404;
+  error.message = "unknown endpoint";
+  return error;
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  unsigned char difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
+  }
+  return difference == 0 && !b.empty();
+}
+
+bool matches(std::string_view pattern, std::string_view path) {
+  if (pattern == path) return true;
+  return pattern.size() > 1 && pattern.ends_with('/') && path.starts_with(pattern);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ApiServer>> ApiServer::create(
+    ApiServerOptions options, EngineService& engine, std::shared_ptr<const Tokenizer> tokenizer,
+    const PromptProtocol& protocol) {
+  std::unique_ptr<ApiServer> server(
+      new ApiServer(std::move(options), engine, std::move(tokenizer), protocol));
+  TANDEM_TRY_ASSIGN(server->http_, HttpServer::listen(server->options_.http, *server));
+  return server;
+}
+
+ApiServer::ApiServer(
+    ApiServerOptions options, EngineService& engine, std::shared_ptr<const Tokenizer> tokenizer,
+    const PromptProtocol& protocol)
+    : options_(std::move(options)),
+      engine_(engine),
+      generator_(options_.generator, std::move(tokenizer), protocol, engine.context_tokens()) {
+  surfaces_.emplace_back("/v1/chat/completions", std::make_unique<ChatSurface>());
+}
+
+const std::vector<ApiServer::Route>& ApiServer::routes() {
+  static const std::vector<Route> table = {
+      {"GET", "/", &ApiServer::get_page},
+      {"GET", "/web/", &ApiServer::get_page},
+      {"GET", "/health", &ApiServer::get_health},
+      {"GET", "/v1/models", &ApiServer::get_models},
+      {"GET", "/v1/models/", &ApiServer::get_model},
+      {"POST", "/v1/chat/completions", &ApiServer::post_generation},
+  };
+  return table;
+}
+
+void ApiServer::stop(std::chrono::milliseconds grace) {
+  http_->stop();
+  engine_.stop(grace);
+}
+
+HttpReply ApiServer::refuse(const ApiError& error) {
+  return error_reply(error, ErrorStyle::kOpenAi);
+}
+
+void ApiServer::handle(HttpExchange& exchange) {
+  try {
+    route(exchange);
+  } catch (const std::exception& failure) {  // memory, or a mistake of ours: this request only
+    log_error("api", "request_failed", {{"error", failure.what()}});
+    ApiError error;
+    error.http_status = 500;
+    error.message = "the server could not answer this request";
+    exchange.reply(error_reply(error, error_style(exchange.request().path)));
+  }
+}
+
+bool ApiServer::is_allowed(const HttpRequest& request) const {
+  if (options_.api_keys.empty() || request.path == "/health" ||
+      find_web_file(request.path) != nullptr) {
+    return true;
+  }
+  std::string_view key = request.header("authorization");
+  if (key.starts_with("Bearer ") || key.starts_with("bearer ")) {
+    key.remove_prefix(7);
+  } else {
+    key = request.header("x-api-key");
+  }
+  bool allowed = false;
+  for (const std::string& known : options_.api_keys) {
+    allowed |= equal_in_constant_time(key, known);
+  }
+  return allowed;
+}
+
+void ApiServer::route(HttpExchange& exchange) {
+  const HttpRequest& request = exchange.request();
+  if (request.method == "OPTIONS") {
+    HttpReply reply;
+    reply.status = 204;
+    return exchange.reply(std::move(reply));
+  }
+  ApiError error = not_found();
+  if (!is_allowed(request)) {
+    error.http_status = 401;
+    error.message = "a valid API key is needed, as a bearer token or in x-api-key";
+    error.code = "invalid_api_key";
+    return exchange.reply(error_reply(error, error_style(request.path)));
+  }
+  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  for (const Route& entry : routes()) {
+    if (!matches(entry.path, request.path)) continue;
+    if (entry.method == method) return (this->*entry.handler)(exchange);
+    error.http_status = 405;
+    error.message = str_cat(request.method, " is not allowed here");
+    error.allow = entry.method == "GET" ? "GET, HEAD, OPTIONS" : str_cat(entry.method, ", OPTIONS");
+  }
+  exchange.reply(error_reply(error, error_style(request.path)));
+}
+
+void ApiServer::get_page(HttpExchange& exchange) {
+  const WebFile* file = find_web_file(exchange.request().path);
+  if (file == nullptr) return exchange.reply(error_reply(not_found(), ErrorStyle::kOpenAi));
+  HttpReply reply;
+  reply.content_type = file->content_type;
+  reply.body = file->bytes;
+  reply.headers = {
+      {"Content-Security-Policy", std::string(kWebContentSecurityPolicy)},
+      {"X-Content-Type-Options", "nosniff"},
+      {"Cache-Control", "no-cache"}};
+  exchange.reply(std::move(reply));
+}
+
+void ApiServer::get_health(HttpExchange& exchange) {
+  if (!engine_.snapshot().stopping) return exchange.reply(json_reply({{"status", "ok"}}));
+  HttpReply reply = json_reply({{"status", "stopping"}});
+  reply.status = 503;
+  reply.headers.emplace_back("Retry-After", "10");
+  exchange.reply(std::move(reply));
+}
+
+void ApiServer::get_models(HttpExchange& exchange) {
+  exchange.reply(json_reply(model_list(options_.model)));
+}
+
+void ApiServer::get_model(HttpExchange& exchange) {
+  const std::string& path = exchange.request().path;
+  const std::string_view name =
+      std::string_view(path).substr(std::string_view("/v1/models/").size());
+  if (is_model_name(options_.model, name)) {
+    return exchange.reply(json_reply(model_object(options_.model)));
+  }
+  ApiError error;
+  error.http_status = 404;
+  error.message = str_cat("the model ", json_string(name), " is not loaded");
+  error.code = "model_not_found";
+  exchange.reply(error_reply(error, ErrorStyle::kOpenAi));
+}
+
+const Surface* ApiServer::surface_at(std::string_view path) const {
+  for (const auto& [at, surface] : surfaces_) {
+    if (at == path) return surface.get();
+  }
+  return nullptr;
+}
+
+void ApiServer::post_generation(HttpExchange& exchange) {
+  const Surface& surface = *surface_at(exchange.request().path);
+  const ErrorStyle style = surface.error_style();
+  const auto fail = [&](const ApiError& error) { exchange.reply(error_reply(error, style)); };
+
+  const auto body = parse_json(exchange.request().body);
+  if (!body.ok()) {
+    ApiError error;
+    error.message = str_cat("invalid JSON request: ", body.status().message());
+    return fail(error);
+  }
+  auto read = surface.read(*body);
+  if (!read.ok()) return fail(read.error());
+  const std::shared_ptr<SurfaceRequest> request = std::move(*read);
+  ChatRequest& chat = request->chat;
+  if (chat.model.empty()) chat.model = options_.model.id;
+  auto prepared = generator_.prepare(chat);
+  if (!prepared.ok()) return fail(prepared.error());
+
+  ++metrics_.requests_started;
+  ServerMetrics::add(metrics_.surfaces, surface.kind());
+  const ResponseHead head{surface.new_response_id(), std::time(nullptr), chat.model};
+  auto started = Run::start(
+      {generator_, engine_, metrics_}, chat, std::move(*prepared), head, surface.tool_id_prefix());
+  if (!started.ok()) {
+    ServerMetrics::add(metrics_.requests, Outcome::kFailed);
+    return fail(started.error());
+  }
+  const std::shared_ptr<Run> run = std::move(*started);
+  if (chat.stream) return answer_stream(exchange, request, run);
+  answer_whole(exchange, *request, *run);
+}
+
+}  // namespace tandem::api
