@@ -30,6 +30,7 @@ void add_run_command(CLI::App& program);
 void add_tokenize_command(CLI::App& program);
 void add_inspect_command(CLI::App& program);
 void add_score_command(CLI::App& program);
+void add_bench_command(CLI::App& program);
 void add_serve_command(CLI::App& program);
 
 }  // namespace tandem

@@ -29,6 +29,7 @@ int run_program(int argc, char** argv) {
   add_run_command(program);
   add_serve_command(program);
   add_score_command(program);
+  add_bench_command(program);
   add_tokenize_command(program);
   add_inspect_command(program);
   program.footer("`tandem COMMAND --help` lists the options of a command.");

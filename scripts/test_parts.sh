@@ -62,9 +62,24 @@ test_cuda_build() {
   if configure_and_build cuda-release all; then add_passed "CUDA build"; else add_failed "CUDA build"; fi
 }
 
+# The kernels' Arm code runs under emulation wherever the cross compiler and qemu are.
+test_aarch64_kernels() {
+  local missing
+  missing=$(missing_packages g++-aarch64-linux-gnu qemu-user googletest | tr '\n' ' ')
+  if [ -n "$missing" ]; then
+    add_skipped "aarch64 kernels" "not installed: $missing"
+    return
+  fi
+  if configure_and_build cpu-aarch64 "cpu_kernels_test kernels_test base_test"; then
+    run_ctest cpu-aarch64
+  else
+    add_failed "aarch64 build"
+  fi
+}
+
 print_totals() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" = 0 ]
 }
 
-test_parts=(test_cuda_build)
+test_parts=(test_cuda_build test_aarch64_kernels)

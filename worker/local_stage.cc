@@ -38,8 +38,8 @@ Result<std::unique_ptr<LocalStage>> LocalStage::create(
       ValueTable values, ValueTable::create(program.values, options.max_rows, *allocator));
   WeightTable weights = map_weights(model->tensors(), tensors);
   std::unique_ptr<LocalStage> stage(new LocalStage(
-      std::move(model), std::move(file), std::move(allocator), std::move(program),
-      std::move(banks), std::move(values), options, pool));
+      std::move(model), std::move(file), std::move(allocator), std::move(program), std::move(banks),
+      std::move(values), options, pool));
   stage->weights_ = std::move(weights);
   return stage;
 }
@@ -95,6 +95,7 @@ Status LocalStage::submit(const WorkItem& item) {
     TANDEM_TRY_ASSIGN(logits, logits_for(step.num_logits));
   }
   TANDEM_TRY(run_program(exec_, parts_, step, logits, observer_));
+  if (after_step_ != nullptr) (*after_step_)();
   for (const Segment& segment : arrays_.segments()) banks_.advance(segment.bank, segment.num_rows);
   result_ = {};
   if (program_.range.emits_logits) {

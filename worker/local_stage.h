@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/status.h"
@@ -9,6 +10,7 @@
 #include "model/gguf/gguf_file.h"
 #include "model/spec/model.h"
 #include "worker/executor.h"
+#include "worker/op_cost.h"
 #include "worker/stage_executor.h"
 #include "worker/step_arrays.h"
 
@@ -47,8 +49,14 @@ class LocalStage final : public StageExecutor {
   Status save(int64_t bank, ByteSink& sink) override;
   Status load(int64_t bank, ByteSource& source) override;
 
-  /// Called before each operation of every later step; nullptr: no more.
-  void observe(const OpObserver* observer) { observer_ = observer; }
+  /// Called before each operation of every later step, and after each step; nullptr: no more.
+  void observe(const OpObserver* before_op, const std::function<void()>* after_step = nullptr) {
+    observer_ = before_op;
+    after_step_ = after_step;
+  }
+  /// For observers: the rows of the step that runs, and what an operation of it costs.
+  StepRows current_step() const { return arrays_.view(); }
+  OpCost current_cost(const Op& op) const { return op_cost(op, parts_, arrays_.view()); }
 
  private:
   LocalStage(
@@ -72,6 +80,7 @@ class LocalStage final : public StageExecutor {
   Exec exec_;
   ExecutorParts parts_;
   const OpObserver* observer_ = nullptr;
+  const std::function<void()>* after_step_ = nullptr;
   std::unique_ptr<Memory> logits_;
   int64_t logits_rows_ = 0;
   StageResult result_;

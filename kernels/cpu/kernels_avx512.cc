@@ -1,3 +1,4 @@
+#include "kernels/cpu/avx512_gemm.h"
 #include "kernels/cpu/float_kernels.h"
 #include "kernels/cpu/int8_panel.h"
 #include "kernels/cpu/int8_x86.h"
@@ -132,7 +133,15 @@ void gemm_rows(
   }
 }
 
-void gemm(
+void pack(
+    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
+    std::byte* panel) {
+  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/128, panel);
+}
+
+}  // namespace
+
+void avx512_gemm(
     DType dtype, const std::byte* panel, int64_t num_rows, const Int8Rows& x,
     const int32_t* row_ids, int64_t n, float* out, int64_t out_stride) {
   int64_t r = 0;
@@ -145,17 +154,9 @@ void gemm(
   for (; r < n; ++r) gemm_rows<1>(dtype, panel, num_rows, x, row_ids, r, out, out_stride);
 }
 
-void pack(
-    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
-    std::byte* panel) {
-  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/128, panel);
-}
-
-}  // namespace
-
 const CpuKernels& avx512_kernels() {
   static constexpr CpuKernels kTable = {
-      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, pack, gemm}, Float::table()};
+      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, pack, avx512_gemm}, Float::table()};
   return kTable;
 }
 

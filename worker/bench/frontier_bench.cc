@@ -38,8 +38,8 @@ class FrontierRun {
   Status prefill(std::span<const int32_t> tokens) {
     while (!tokens.empty()) {
       const int64_t begin = stage_.length(0);
-      int64_t end = begin + std::min<int64_t>(
-                                stage_.info().max_rows, static_cast<int64_t>(tokens.size()));
+      int64_t end =
+          begin + std::min<int64_t>(stage_.info().max_rows, static_cast<int64_t>(tokens.size()));
       const int64_t grid_end = end / kChunkGridTokens * kChunkGridTokens;
       if (grid_end > begin && end - begin < static_cast<int64_t>(tokens.size())) end = grid_end;
       const auto count = static_cast<size_t>(end - begin);
@@ -97,8 +97,7 @@ Result<std::vector<int64_t>> list_frontiers(
   TANDEM_REQUIRE(
       options.ctx_max >= options.ctx_start,
       str_cat("context lengths from ", options.ctx_start, " to ", options.ctx_max));
-  TANDEM_REQUIRE(
-      options.step_incr >= 1 || options.step_mul > 1, "context lengths would not grow");
+  TANDEM_REQUIRE(options.step_incr >= 1 || options.step_mul > 1, "context lengths would not grow");
   TANDEM_REQUIRE(
       options.step_mul >= 1 && options.step_mul <= 1e6, "the step factor must be 1 to 1e6");
   TANDEM_REQUIRE(options.gen_tokens >= 0, "the number of tokens to generate is negative");
@@ -113,8 +112,7 @@ Result<std::vector<int64_t>> list_frontiers(
     if (ctx == options.ctx_max) return out;
     const double next = options.step_mul > 1 ? std::ceil(double(ctx) * options.step_mul)
                                              : double(ctx) + double(options.step_incr);
-    ctx = std::max<int64_t>(
-        ctx + 1, static_cast<int64_t>(std::min(next, double(options.ctx_max))));
+    ctx = std::max<int64_t>(ctx + 1, static_cast<int64_t>(std::min(next, double(options.ctx_max))));
   }
 }
 
@@ -138,8 +136,8 @@ Status run_frontiers(
     const int64_t begin = stage.length(0);
     result.prefill_tokens = frontier - begin;
     const Clock::Time start = clock.now();
-    TANDEM_TRY(run.prefill(tokens.subspan(
-        static_cast<size_t>(begin), static_cast<size_t>(result.prefill_tokens))));
+    TANDEM_TRY(run.prefill(
+        tokens.subspan(static_cast<size_t>(begin), static_cast<size_t>(result.prefill_tokens))));
     result.prefill_seconds = seconds_between(start, clock.now());
     CountingSink sink;
     TANDEM_TRY(stage.save(0, sink));

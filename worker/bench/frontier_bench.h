@@ -39,8 +39,7 @@ struct FrontierResult {
 
 /// Errors: kInvalidArgument if the options contradict each other or the stage's context is too
 /// short.
-Result<std::vector<int64_t>> list_frontiers(
-    const FrontierOptions& options, int64_t context_tokens);
+Result<std::vector<int64_t>> list_frontiers(const FrontierOptions& options, int64_t context_tokens);
 
 /// For each frontier: prefills the tokens since the last one (timed), decodes gen_tokens tokens one
 /// by one, the likeliest that is not `excluded_token` (timed), and takes the bank back. Bank 0 is
