@@ -4,12 +4,15 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+
 #include "kernels/compress/compress_impl.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/regime.h"
 #include "kernels/cuda/row_math.cuh"
-#include "kernels/linear/linear.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/linear/gemv.h"
 
 namespace tandem::detail {
 namespace {
@@ -181,9 +184,14 @@ Status compress_cuda(const Exec& exec, const CompressArgs& args) {
           args.ape.dtype == DType::kBF16,
       "compress: ape must be F32, F16 or BF16");
   const Rows& projected = args.projected;
-  TANDEM_TRY(linear(exec, {args.x, args.kv, {projected.data, n, width, projected.stride}}));
-  TANDEM_TRY(
-      linear(exec, {args.x, args.gate, {projected.data + width, n, width, projected.stride}}));
+  const Rows u = {projected.data, n, width, projected.stride};
+  const Rows g = {projected.data + width, n, width, projected.stride};
+  if (cuda::is_prefill(exec, n) && cuda::gemm_takes(args.kv) && cuda::gemm_takes(args.gate)) {
+    TANDEM_TRY(cuda::gemm_linears(exec, args.x, {{{args.kv, u}, {args.gate, g}}}));
+  } else {
+    const std::array<cuda::GemvPart, 2> parts = {{{args.x, args.kv, u}, {args.x, args.gate, g}}};
+    TANDEM_TRY(cuda::gemv(exec, parts));
+  }
   const dim3 grid(static_cast<unsigned>(n));
   const dim3 cta(static_cast<unsigned>(args.row_dim));
   if (n <= cuda::kDecodeRowsMax) {

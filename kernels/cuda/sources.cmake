@@ -15,7 +15,9 @@ if(TANDEM_WITH_CUDA)
     experts/experts_prefill_cuda.cu
     gemm/gemm_cuda.cu
     gemm/gemm_gate_up_cuda.cu
+    gemm/gemm_gate_up_sm90.cu
     gemm/gemm_rows_cuda.cu
+    gemm/gemm_rows_sm90.cu
     hc_post/hc_post_cuda.cu
     hc_pre/hc_pre_cuda.cu
     head/head_cuda.cu

@@ -1,12 +1,17 @@
 #include <algorithm>
 
+#include "kernels/cuda/regime.h"
 #include "kernels/experts/expert_groups.cuh"
 #include "kernels/experts/experts_decode.h"
 #include "kernels/experts/experts_impl.h"
+#include "kernels/experts/experts_prefill.h"
 
 namespace tandem::detail {
 
 Status experts_cuda(const Exec& exec, const ExpertsArgs& args) {
+  if (cuda::is_prefill(exec, args.x.rows) && experts_prefill_takes(args)) {
+    return experts_prefill_cuda(exec, args);
+  }
   if (exec.numerics == Numerics::kExact || !has_expert_dots(args)) {
     return experts_exact_cuda(exec, args);
   }

@@ -1,6 +1,5 @@
 #include "kernels/experts/experts_prefill.h"
 
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/launch.cuh"
@@ -37,6 +36,18 @@ __global__ __launch_bounds__(kThreads) void combine_kernel(
 
 }  // namespace
 
+bool experts_prefill_takes(const ExpertsArgs& args) {
+  for (const WeightView* weight :
+       {&args.gate.first, &args.up.first, &args.down.first, &args.shared_gate, &args.shared_up,
+        &args.shared_down}) {
+    if (!cuda::gemm_takes(*weight)) return false;
+  }
+  return args.x.cols % 4 == 0 && args.gate.first.row_bytes == args.up.first.row_bytes &&
+         args.shared_gate.row_bytes == args.shared_up.row_bytes &&
+         args.shared_gate.dtype == args.shared_up.dtype &&
+         args.gate.expert_bytes == args.up.expert_bytes;
+}
+
 Status experts_prefill_cuda(const Exec& exec, const ExpertsArgs& args) {
   const int64_t n = args.x.rows;
   const int64_t hidden_dim = args.x.cols;
@@ -44,15 +55,12 @@ Status experts_prefill_cuda(const Exec& exec, const ExpertsArgs& args) {
   const int64_t num_slots = n * top_k;
   const int64_t expert_dim = args.gate.first.rows;
   const int64_t shared_dim = args.shared_gate.rows;
-  TANDEM_REQUIRE(
-      expert_dim % 32 == 0 && shared_dim % 32 == 0 && hidden_dim % 4 == 0,
-      "experts: the CUDA kernels need dimensions that are multiples of 32");
   Scratch::Frame frame(*exec.scratch);
   cuda::FragmentRows x;
   TANDEM_TRY(cuda::to_fragment_rows(exec, args.x, x));
 
-  const cuda::FragmentRows shared_hidden = {
-      exec.scratch->take<__half>(n * shared_dim), n, shared_dim, shared_dim};
+  cuda::FragmentRows shared_hidden;
+  TANDEM_TRY(cuda::take_fragment_rows(exec, n, shared_dim, shared_hidden));
   cuda::GateUpArgs shared_up;
   shared_up.x = x;
   shared_up.gate = {args.shared_gate, 1, 0};
@@ -68,10 +76,12 @@ Status experts_prefill_cuda(const Exec& exec, const ExpertsArgs& args) {
 
   cuda::ExpertOrder order;
   TANDEM_TRY(cuda::sort_by_expert(exec, args.expert_ids, args.gate.experts, order));
-  const cuda::FragmentRows hidden = {
-      exec.scratch->take<__half>(num_slots * expert_dim), num_slots, expert_dim, expert_dim};
+  cuda::FragmentRows sorted;
+  TANDEM_TRY(cuda::gather_sorted(exec, x, order, sorted));
+  cuda::FragmentRows hidden;
+  TANDEM_TRY(cuda::take_fragment_rows(exec, order.num_sorted, expert_dim, hidden));
   cuda::GateUpArgs up;
-  up.x = x;
+  up.x = sorted;
   up.gate = args.gate;
   up.up = args.up;
   up.order = &order;

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/mma.cuh"
@@ -16,6 +17,7 @@
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/index_select/index_select_impl.h"
 #include "kernels/index_select/select_top_k.h"
+#include "kernels/linear/gemv.h"
 #include "kernels/linear/linear.h"
 
 namespace tandem::detail {
@@ -405,8 +407,14 @@ Status make_queries(const Exec& exec, IndexParams& params) {
   const Rows queries = {exec.scratch->take<float>(n * query_dim), n, query_dim, query_dim};
   const Rows weights = {
       exec.scratch->take<float>(n * args.num_heads), n, args.num_heads, args.num_heads};
-  TANDEM_TRY(linear(exec, {args.q_latent, args.q_b, queries}));
-  TANDEM_TRY(linear(exec, {args.x, args.weights, weights}));
+  if (cuda::is_prefill(exec, n)) {
+    TANDEM_TRY(linear(exec, {args.q_latent, args.q_b, queries}));
+    TANDEM_TRY(linear(exec, {args.x, args.weights, weights}));
+  } else {
+    const std::array<cuda::GemvPart, 2> parts = {
+        {{args.q_latent, args.q_b, queries}, {args.x, args.weights, weights}}};
+    TANDEM_TRY(cuda::gemv(exec, parts));
+  }
   params.raw_queries = queries;
   params.raw_weights = weights;
   return cuda::launch(

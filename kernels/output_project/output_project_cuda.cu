@@ -1,14 +1,19 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cuda/regime.h"
 #include "kernels/linear/gemv.h"
 #include "kernels/linear/linear.h"
 #include "kernels/output_project/output_project_impl.h"
+#include "kernels/output_project/output_project_prefill.h"
 
 namespace tandem::detail {
 
 Status output_project_cuda(const Exec& exec, const OutputProjectArgs& args) {
   const int64_t n = args.heads.rows;
+  if (cuda::is_prefill(exec, n) && output_project_prefill_takes(args)) {
+    return output_project_prefill_cuda(exec, args);
+  }
   const int64_t group_dim = args.o_a.cols;
   const int64_t rank = args.o_a.rows / args.num_groups;
   const int64_t width = args.o_a.rows;

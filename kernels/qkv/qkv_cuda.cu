@@ -4,8 +4,10 @@
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/regime.h"
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/gemm/gemm.h"
 #include "kernels/linear/gemv.h"
 #include "kernels/linear/linear.h"
 #include "kernels/qkv/qkv_impl.h"
@@ -89,9 +91,14 @@ __global__ __launch_bounds__(kHeadThreads) void finish_heads_kernel(
 
 Status qkv_cuda(const Exec& exec, const QkvArgs& args) {
   const auto n = static_cast<unsigned>(args.step.num_rows);
-  const std::array<cuda::GemvPart, 2> latents = {
-      {{args.x, args.q_a, args.q_latent}, {args.x, args.kv, args.kv_row}}};
-  TANDEM_TRY(cuda::gemv(exec, latents));
+  if (cuda::is_prefill(exec, n) && cuda::gemm_takes(args.q_a) && cuda::gemm_takes(args.kv)) {
+    TANDEM_TRY(
+        cuda::gemm_linears(exec, args.x, {{{args.q_a, args.q_latent}, {args.kv, args.kv_row}}}));
+  } else {
+    const std::array<cuda::GemvPart, 2> latents = {
+        {{args.x, args.q_a, args.q_latent}, {args.x, args.kv, args.kv_row}}};
+    TANDEM_TRY(cuda::gemv(exec, latents));
+  }
   TANDEM_TRY(cuda::launch(
       "qkv latents", finish_latents_kernel, dim3(n, 2), kNumThreads, 0, exec.stream, args));
   TANDEM_TRY(linear(exec, {args.q_latent, args.q_b, args.q}));
