@@ -82,8 +82,11 @@ Result<std::shared_ptr<const Model>> open_deepseek_v4(const GgufFile& file) {
   TANDEM_TRY_ASSIGN(V4Config config, validate_v4(file));
   const auto name = file.get_string("general.name");
   std::string title = name.ok() ? std::string(*name) : v4_variant_name(config.variant);
-  return std::shared_ptr<const Model>(
-      std::make_shared<V4Model>(std::move(config), std::move(title)));
+  return make_deepseek_v4(std::move(config), std::move(title));
+}
+
+std::shared_ptr<const Model> make_deepseek_v4(V4Config config, std::string name) {
+  return std::make_shared<V4Model>(std::move(config), std::move(name));
 }
 
 }  // namespace tandem

@@ -1,0 +1,319 @@
+#include "worker/cuda_stage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/limits.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kGraphRowsMax = 16;
+constexpr size_t kGraphsMax = 128;
+constexpr int64_t kLogitsRowsMin = 16;
+
+Status no_memory(const char* what, int64_t bytes) {
+  return {
+      StatusCode::kResourceExhausted,
+      str_cat("no device memory for ", bytes, " bytes of ", what, "; lower --ctx or --chunk")};
+}
+
+Result<std::unique_ptr<Memory>> take(Allocator& allocator, const char* what, int64_t bytes) {
+  auto memory = allocator.allocate(static_cast<size_t>(bytes));
+  if (memory == nullptr) return no_memory(what, bytes);
+  return memory;
+}
+
+// The arrays of a step, one after the other, each on 16 bytes.
+struct StepLayout {
+  int64_t token, pos, segment, logit_rows, segments, bytes;
+
+  explicit StepLayout(const StepRows& step) {
+    int64_t at = 0;
+    const auto place = [&](int64_t count, int64_t size) {
+      const int64_t begin = at;
+      at += (count * size + 15) / 16 * 16;
+      return begin;
+    };
+    token = place(step.num_rows, sizeof(int32_t));
+    pos = place(step.num_rows, sizeof(int32_t));
+    segment = place(step.num_rows, sizeof(int32_t));
+    logit_rows = place(step.num_logits, sizeof(int32_t));
+    segments = place(step.num_segments, sizeof(Segment));
+    bytes = at;
+  }
+};
+
+template <class T>
+void copy_in(std::byte* to, const T* from, int64_t count) {
+  if (count > 0) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+}
+
+}  // namespace
+
+CudaStage::CudaStage(std::shared_ptr<const Model> model, Program program, cuda::Stream stream)
+    : model_(std::move(model)), program_(std::move(program)), stream_(std::move(stream)) {}
+
+Result<std::unique_ptr<CudaStage>> CudaStage::create(
+    std::shared_ptr<const Model> model, WeightSource& source, const LayerRange& range,
+    const CudaStageOptions& options) {
+  TANDEM_REQUIRE(
+      options.stage.max_rows >= 1 && options.stage.max_rows <= kChunkTokensMax,
+      str_cat("a step has 1 to ", kChunkTokensMax, " rows, not ", options.stage.max_rows));
+  TANDEM_TRY_ASSIGN(Program program, model->program(range));
+  TANDEM_TRY(cuda::use_device(options.device));
+  TANDEM_TRY_ASSIGN(cuda::Stream stream, cuda::Stream::create());
+  std::unique_ptr<CudaStage> stage(
+      new CudaStage(std::move(model), std::move(program), std::move(stream)));
+  TANDEM_TRY(stage->init(source, options));
+  return stage;
+}
+
+Result<std::unique_ptr<CudaStage>> CudaStage::create(
+    std::shared_ptr<const Model> model, const GgufFile& file, const LayerRange& range,
+    const CudaStageOptions& options) {
+  TANDEM_TRY(cuda::use_device(options.device));
+  TANDEM_TRY_ASSIGN(const TensorTable tensors, bind_tensors(model->tensors(), file, range));
+  TANDEM_TRY(model->check_contents(tensors));
+  TANDEM_TRY_ASSIGN(auto source, FileWeightSource::create(model->tensors(), tensors));
+  return create(std::move(model), *source, range, options);
+}
+
+Status CudaStage::init(WeightSource& source, const CudaStageOptions& options) {
+  const ModelSpec& spec = model_->spec();
+  const LocalStageOptions& stage = options.stage;
+  info_.range = program_.range;
+  info_.boundary_width = spec.num_streams * spec.hidden_dim;
+  info_.vocab_size = spec.vocab_size;
+  info_.num_banks = stage.num_banks;
+  info_.context_tokens = stage.context_tokens;
+  info_.max_rows = stage.max_rows;
+  use_graphs_ = options.use_graphs;
+
+  TANDEM_TRY_ASSIGN(
+      weights_,
+      DeviceWeights::load(model_->tensors(), program_.range, source, *device_, options.progress));
+  TANDEM_TRY_ASSIGN(
+      banks_, BankStore::create(
+                  model_->state(program_.range, stage.state_dtype),
+                  {stage.context_tokens, stage.rewind_tokens}, stage.num_banks, *device_));
+  TANDEM_TRY_ASSIGN(values_, ValueTable::create(program_.values, stage.max_rows, *device_));
+  arrays_.emplace(stage.max_rows);
+  StepRows largest;
+  largest.num_rows = largest.num_logits = stage.max_rows;
+  largest.num_segments = std::min(stage.max_rows, kBanksMax);
+  const int64_t step_bytes = StepLayout(largest).bytes;
+  TANDEM_TRY_ASSIGN(step_device_, take(*device_, "step arrays", step_bytes));
+  TANDEM_TRY_ASSIGN(step_host_, take(*pinned_, "step arrays", step_bytes));
+  if (!program_.range.embeds || !program_.range.emits_logits) {
+    const int64_t bytes =
+        stage.max_rows * info_.boundary_width * static_cast<int64_t>(sizeof(float));
+    TANDEM_TRY_ASSIGN(boundary_host_, take(*pinned_, "boundary rows", bytes));
+  }
+  if (program_.range.emits_logits) {
+    TANDEM_TRY(ensure_logits(std::min(stage.max_rows, kLogitsRowsMin)));
+  }
+  for (const RotarySpec& rotary : program_.rotaries) {
+    const size_t bytes = rotary.frequencies.size() * sizeof(float);
+    TANDEM_TRY_ASSIGN(
+        auto memory, take(*device_, "rotary frequencies", static_cast<int64_t>(bytes)));
+    TANDEM_TRY(device_->copy(
+        memory->data(), reinterpret_cast<const std::byte*>(rotary.frequencies.data()), bytes));
+    parts_.rotaries.push_back({reinterpret_cast<const float*>(memory->data()), rotary.dim});
+    rotary_memory_.push_back(std::move(memory));
+  }
+  for (const Op& op : program_.ops) {
+    if (const auto* select = std::get_if<IndexSelectOp>(&op.body)) {
+      // From here on there are more rows than are taken, so that they are scored.
+      bucket_starts_.push_back((select->top_k + 1) * select->ratio - 1);
+    }
+  }
+  std::sort(bucket_starts_.begin(), bucket_starts_.end());
+  bucket_starts_.erase(
+      std::unique(bucket_starts_.begin(), bucket_starts_.end()), bucket_starts_.end());
+
+  exec_.device = Device::kCuda;
+  exec_.numerics = stage.numerics;
+  exec_.stream = stream_.get();
+  exec_.scratch = &scratch_;
+  parts_.program = &program_;
+  parts_.weights = &weights_->table();
+  parts_.banks = &*banks_;
+  parts_.values = &*values_;
+  return {};
+}
+
+Status CudaStage::ensure_logits(int64_t num_rows) {
+  if (num_rows <= logits_rows_) return {};
+  graphs_.clear();  // they hold the old place
+  const int64_t bytes = num_rows * info_.vocab_size * static_cast<int64_t>(sizeof(float));
+  logits_rows_ = 0;
+  TANDEM_TRY_ASSIGN(logits_device_, take(*device_, "logits", bytes));
+  TANDEM_TRY_ASSIGN(logits_host_, take(*pinned_, "logits", bytes));
+  logits_rows_ = num_rows;
+  return {};
+}
+
+Result<StepRows> CudaStage::upload_step(const StepRows& host) {
+  const StepLayout layout(host);
+  std::byte* at = step_host_->data();
+  copy_in(at + layout.token, host.token, host.num_rows);
+  copy_in(at + layout.pos, host.pos, host.num_rows);
+  copy_in(at + layout.segment, host.segment, host.num_rows);
+  copy_in(at + layout.logit_rows, host.logit_rows, host.num_logits);
+  copy_in(at + layout.segments, host.segments, host.num_segments);
+  TANDEM_TRY(
+      cuda::copy_async(step_device_->data(), at, static_cast<size_t>(layout.bytes), stream_));
+  const auto ints = [&](int64_t offset) {
+    return reinterpret_cast<const int32_t*>(step_device_->data() + offset);
+  };
+  StepRows step = host;
+  step.token = ints(layout.token);
+  step.pos = ints(layout.pos);
+  step.segment = ints(layout.segment);
+  step.logit_rows = ints(layout.logit_rows);
+  step.segments = reinterpret_cast<const Segment*>(step_device_->data() + layout.segments);
+  return step;
+}
+
+CudaStage::GraphKey CudaStage::key_of(const StepRows& host) const {
+  int64_t end = 0;
+  for (int64_t i = 0; i < host.num_segments; ++i) {
+    const Segment& segment = host.host_segments[i];
+    end = std::max(end, int64_t{segment.first_pos} + segment.num_rows);
+  }
+  const auto reached = std::lower_bound(bucket_starts_.begin(), bucket_starts_.end(), end);
+  return {host.num_rows, host.num_segments, host.num_logits, reached - bucket_starts_.begin()};
+}
+
+Status CudaStage::run(const StepRows& step, Rows logits) {
+  const auto queue_work = [&] { return run_program(exec_, parts_, step, logits, observer_); };
+  if (!use_graphs_ || observer_ != nullptr || step.num_rows > kGraphRowsMax) return queue_work();
+  const GraphKey key = key_of(step);
+  const auto found = graphs_.find(key);
+  if (found != graphs_.end()) return found->second.launch(stream_);
+  // The direct run takes what scratch memory is missing, which a recording could not.
+  TANDEM_TRY(queue_work());
+  if (graphs_.size() >= kGraphsMax) graphs_.clear();
+  TANDEM_TRY_ASSIGN(cuda::Graph graph, cuda::Graph::capture(stream_, queue_work));
+  graphs_.emplace(key, std::move(graph));
+  return {};
+}
+
+Status CudaStage::submit(const WorkItem& item) {
+  TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
+  TANDEM_TRY(arrays_->fill(*item.batch, *banks_, info_.vocab_size));
+  const StepRows host = arrays_->view();
+  if (!program_.range.embeds) {
+    TANDEM_REQUIRE(
+        item.boundary.rows == host.num_rows && item.boundary.cols == info_.boundary_width,
+        str_cat(
+            "boundary is [", item.boundary.rows, ", ", item.boundary.cols, "], needs [",
+            host.num_rows, ", ", info_.boundary_width, "]"));
+  }
+  if (program_.range.emits_logits) TANDEM_TRY(ensure_logits(host.num_logits));
+  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host));
+  const Rows streams = values_->rows(program_.streams, host.num_rows);
+  const auto boundary_bytes =
+      static_cast<size_t>(host.num_rows * info_.boundary_width) * sizeof(float);
+  if (!program_.range.embeds) {
+    auto* staged = reinterpret_cast<float*>(boundary_host_->data());
+    for (int64_t t = 0; t < host.num_rows; ++t) {
+      std::copy_n(item.boundary.row(t), info_.boundary_width, staged + t * info_.boundary_width);
+    }
+    TANDEM_TRY(cuda::copy_async(streams.data, staged, boundary_bytes, stream_));
+  }
+  Rows logits;
+  if (program_.range.emits_logits) {
+    logits = {
+        reinterpret_cast<float*>(logits_device_->data()), host.num_logits, info_.vocab_size,
+        info_.vocab_size};
+  }
+  TANDEM_TRY(run(step, logits));
+  result_ = {};
+  if (program_.range.emits_logits) {
+    const auto bytes = static_cast<size_t>(host.num_logits * info_.vocab_size) * sizeof(float);
+    TANDEM_TRY(cuda::copy_async(logits_host_->data(), logits.data, bytes, stream_));
+    result_.logits = {
+        reinterpret_cast<const float*>(logits_host_->data()), host.num_logits, info_.vocab_size,
+        info_.vocab_size};
+  } else {
+    TANDEM_TRY(cuda::copy_async(boundary_host_->data(), streams.data, boundary_bytes, stream_));
+    result_.boundary = {
+        reinterpret_cast<const float*>(boundary_host_->data()), host.num_rows, info_.boundary_width,
+        info_.boundary_width};
+  }
+  for (const Segment& segment : arrays_->segments()) {
+    banks_->advance(segment.bank, segment.num_rows);
+  }
+  has_result_ = true;
+  return {};
+}
+
+Result<StageResult> CudaStage::collect() {
+  TANDEM_REQUIRE(has_result_, "no step is in flight");
+  has_result_ = false;
+  TANDEM_TRY(stream_.synchronize());
+  return result_;
+}
+
+CudaStage::MemoryUse CudaStage::memory_use() const {
+  MemoryUse use;
+  use.weights_bytes = weights_->bytes();
+  use.state_bytes = static_cast<int64_t>(banks_->bytes());
+  use.work_bytes = static_cast<int64_t>(
+      values_->bytes() + scratch_.capacity_bytes() + step_device_->size() +
+      (logits_device_ == nullptr ? 0 : logits_device_->size()));
+  return use;
+}
+
+Status CudaStage::check_bank(int64_t bank) const {
+  TANDEM_REQUIRE(
+      bank >= 0 && bank < info_.num_banks,
+      str_cat("bank ", bank, ", this stage has ", info_.num_banks));
+  return {};
+}
+
+Status CudaStage::reset(int64_t bank) {
+  TANDEM_TRY(check_bank(bank));
+  banks_->reset(bank);
+  return {};
+}
+
+Status CudaStage::truncate(int64_t bank, int64_t length) {
+  TANDEM_TRY(check_bank(bank));
+  return banks_->truncate(bank, length);
+}
+
+Status CudaStage::fork(int64_t from, int64_t to) {
+  TANDEM_TRY(check_bank(from));
+  TANDEM_TRY(check_bank(to));
+  return banks_->fork(from, to);
+}
+
+Result<CheckpointId> CudaStage::checkpoint(int64_t bank) {
+  TANDEM_TRY(check_bank(bank));
+  return banks_->checkpoint(bank);
+}
+
+Status CudaStage::restore(int64_t bank, CheckpointId id) {
+  TANDEM_TRY(check_bank(bank));
+  return banks_->restore(bank, id);
+}
+
+Status CudaStage::drop_checkpoint(CheckpointId id) {
+  banks_->drop_checkpoint(id);
+  return {};
+}
+
+Status CudaStage::save(int64_t bank, ByteSink& sink) {
+  TANDEM_TRY(check_bank(bank));
+  return banks_->save(bank, sink);
+}
+
+Status CudaStage::load(int64_t bank, ByteSource& source) {
+  TANDEM_TRY(check_bank(bank));
+  return banks_->load(bank, source);
+}
+
+}  // namespace tandem

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "base/status.h"
+#include "kernels/core/exec.h"
+#include "kernels/core/scratch.h"
+#include "kernels/cuda/device.h"
+#include "model/spec/model.h"
+#include "worker/device_weights.h"
+#include "worker/executor.h"
+#include "worker/local_stage.h"
+#include "worker/stage_executor.h"
+#include "worker/step_arrays.h"
+
+namespace tandem {
+
+struct CudaStageOptions {
+  LocalStageOptions stage;
+  int device = 0;
+  bool use_graphs = true;  // steps of few rows are recorded once and replayed
+  LoadProgress progress;   // of the weights
+};
+
+/// A range of layers on one GPU. submit() queues a step and returns; collect() waits for it.
+/// Threads: one owner, which made it.
+class CudaStage final : public StageExecutor {
+ public:
+  /// Errors: those of LocalStage::create; kUnavailable, kNotFound or kUnimplemented without a
+  /// usable GPU.
+  static Result<std::unique_ptr<CudaStage>> create(
+      std::shared_ptr<const Model> model, WeightSource& source, const LayerRange& range,
+      const CudaStageOptions& options);
+
+  /// The same with the weights of a file, which may be closed afterwards.
+  static Result<std::unique_ptr<CudaStage>> create(
+      std::shared_ptr<const Model> model, const GgufFile& file, const LayerRange& range,
+      const CudaStageOptions& options);
+
+  const StageInfo& info() const override { return info_; }
+  Status submit(const WorkItem& item) override;
+  Result<StageResult> collect() override;
+  int64_t length(int64_t bank) const override { return banks_->length(bank); }
+  Status reset(int64_t bank) override;
+  Status truncate(int64_t bank, int64_t length) override;
+  Status fork(int64_t from, int64_t to) override;
+  Result<CheckpointId> checkpoint(int64_t bank) override;
+  Status restore(int64_t bank, CheckpointId id) override;
+  Status drop_checkpoint(CheckpointId id) override;
+  Status save(int64_t bank, ByteSink& sink) override;
+  Status load(int64_t bank, ByteSource& source) override;
+
+  /// Called before each operation of every later step, which then runs without a graph; nullptr: no
+  /// more.
+  void observe(const OpObserver* observer) { observer_ = observer; }
+  const cuda::Stream& stream() const { return stream_; }
+  BankStore& banks() { return *banks_; }
+
+  struct MemoryUse {
+    int64_t weights_bytes = 0;
+    int64_t state_bytes = 0;
+    int64_t work_bytes = 0;  // values, scratch memory, step arrays, logits
+  };
+  MemoryUse memory_use() const;
+
+ private:
+  /// What a recorded step depends on besides the contents of its arrays.
+  struct GraphKey {
+    int64_t num_rows;
+    int64_t num_segments;
+    int64_t num_logits;
+    int64_t bucket;  // how many of bucket_starts_ the longest row has reached
+
+    friend auto operator<=>(const GraphKey&, const GraphKey&) = default;
+  };
+
+  CudaStage(std::shared_ptr<const Model> model, Program program, cuda::Stream stream);
+  Status init(WeightSource& source, const CudaStageOptions& options);
+  Status check_bank(int64_t bank) const;
+  /// Copies the step's arrays to the device and gives views of them there.
+  Result<StepRows> upload_step(const StepRows& host);
+  Status ensure_logits(int64_t num_rows);
+  Status run(const StepRows& step, Rows logits);
+  GraphKey key_of(const StepRows& host) const;
+
+  std::shared_ptr<const Model> model_;
+  Program program_;
+  cuda::Stream stream_;
+  std::unique_ptr<Allocator> device_ = cuda::device_allocator();
+  std::unique_ptr<Allocator> pinned_ = cuda::pinned_allocator();
+  Scratch scratch_{*device_};
+  std::optional<DeviceWeights> weights_;
+  std::optional<BankStore> banks_;
+  std::optional<ValueTable> values_;
+  std::optional<StepArrays> arrays_;
+  std::vector<std::unique_ptr<Memory>> rotary_memory_;
+  std::unique_ptr<Memory> step_device_, step_host_;
+  std::unique_ptr<Memory> logits_device_, logits_host_;
+  std::unique_ptr<Memory> boundary_host_;
+  int64_t logits_rows_ = 0;
+  std::vector<int64_t> bucket_starts_;  // positions where a step's operations change, ascending
+  std::map<GraphKey, cuda::Graph> graphs_;
+  bool use_graphs_ = true;
+  StageInfo info_;
+  Exec exec_;
+  ExecutorParts parts_;
+  const OpObserver* observer_ = nullptr;
+  StageResult result_;
+  bool has_result_ = false;
+};
+
+}  // namespace tandem
