@@ -33,3 +33,6 @@ target_compile_options(tandem_flags INTERFACE
 if(TANDEM_WERROR)
   target_compile_options(tandem_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
+
+# Programs of this build are copied to machines that have the driver and little else.
+add_link_options(-static-libstdc++ -static-libgcc)

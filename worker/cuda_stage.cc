@@ -187,8 +187,8 @@ CudaStage::GraphKey CudaStage::key_of(const StepRows& host) const {
 }
 
 Status CudaStage::run(const StepRows& step, Rows logits) {
-  const auto queue_work = [&] { return run_program(exec_, parts_, step, logits, observer_); };
-  if (!use_graphs_ || observer_ != nullptr || step.num_rows > kGraphRowsMax) return queue_work();
+  const auto queue_work = [&] { return run_program(exec_, parts_, step, logits); };
+  if (!use_graphs_ || step.num_rows > kGraphRowsMax) return queue_work();
   const GraphKey key = key_of(step);
   const auto found = graphs_.find(key);
   if (found != graphs_.end()) return found->second.launch(stream_);
@@ -255,6 +255,51 @@ Result<StageResult> CudaStage::collect() {
   has_result_ = false;
   TANDEM_TRY(stream_.synchronize());
   return result_;
+}
+
+Result<std::vector<float>> CudaStage::time_ops(const StepBatch& batch, int num_runs) {
+  TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
+  TANDEM_REQUIRE(
+      program_.range.embeds && program_.range.emits_logits, "only a whole model is timed");
+  TANDEM_TRY(arrays_->fill(batch, *banks_, info_.vocab_size));
+  const StepRows host = arrays_->view();
+  TANDEM_TRY(ensure_logits(host.num_logits));
+  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host));
+  const Rows logits = {
+      reinterpret_cast<float*>(logits_device_->data()), host.num_logits, info_.vocab_size,
+      info_.vocab_size};
+  TANDEM_TRY(run_program(exec_, parts_, step, logits));
+
+  const size_t num_ops = program_.ops.size();
+  std::vector<cuda::Event> events;
+  for (size_t i = 0; i <= num_ops; ++i) {
+    TANDEM_TRY_ASSIGN(cuda::Event event, cuda::Event::create());
+    events.push_back(std::move(event));
+  }
+  Status recorded;
+  const OpObserver before_op = [&](const Op&, size_t idx) {
+    if (recorded.ok()) recorded = events[idx].record_in_graph(stream_);
+  };
+  TANDEM_TRY_ASSIGN(const cuda::Graph graph, cuda::Graph::capture(stream_, [&]() -> Status {
+                      TANDEM_TRY(run_program(exec_, parts_, step, logits, &before_op));
+                      TANDEM_TRY(recorded);
+                      return events[num_ops].record_in_graph(stream_);
+                    }));
+  std::vector<std::vector<float>> samples(num_ops);
+  for (int run = 0; run < num_runs; ++run) {
+    TANDEM_TRY(graph.launch(stream_));
+    TANDEM_TRY(stream_.synchronize());
+    for (size_t i = 0; i < num_ops; ++i) {
+      TANDEM_TRY_ASSIGN(const float ms, events[i + 1].elapsed_ms_since(events[i]));
+      samples[i].push_back(ms);
+    }
+  }
+  std::vector<float> out;
+  for (std::vector<float>& of_op : samples) {
+    std::nth_element(of_op.begin(), of_op.begin() + num_runs / 2, of_op.end());
+    out.push_back(of_op[static_cast<size_t>(num_runs / 2)]);
+  }
+  return out;
 }
 
 CudaStage::MemoryUse CudaStage::memory_use() const {

@@ -53,9 +53,12 @@ class CudaStage final : public StageExecutor {
   Status save(int64_t bank, ByteSink& sink) override;
   Status load(int64_t bank, ByteSource& source) override;
 
-  /// Called before each operation of every later step, which then runs without a graph; nullptr: no
-  /// more.
-  void observe(const OpObserver* observer) { observer_ = observer; }
+  /// Milliseconds that each operation of the program takes for such a step, the median of
+  /// `num_runs`, launch gaps included. The state's rows of the step are overwritten; no bank grows.
+  Result<std::vector<float>> time_ops(const StepBatch& batch, int num_runs);
+
+  const Program& program() const { return program_; }
+  const WeightTable& weights() const { return weights_->table(); }
   const cuda::Stream& stream() const { return stream_; }
   BankStore& banks() { return *banks_; }
 
@@ -107,7 +110,6 @@ class CudaStage final : public StageExecutor {
   StageInfo info_;
   Exec exec_;
   ExecutorParts parts_;
-  const OpObserver* observer_ = nullptr;
   StageResult result_;
   bool has_result_ = false;
 };

@@ -181,6 +181,11 @@ Status Event::record(const Stream& stream) const {
   return {};
 }
 
+Status Event::record_in_graph(const Stream& stream) const {
+  TANDEM_CUDA_TRY(cudaEventRecordWithFlags(event_.get(), stream.get(), cudaEventRecordExternal));
+  return {};
+}
+
 Status Event::synchronize() const {
   TANDEM_CUDA_TRY(cudaEventSynchronize(event_.get()));
   return {};

@@ -73,6 +73,8 @@ class Event {
   Event& operator=(Event&&) noexcept = default;
   CUevent_st* get() const { return event_.get(); }
   Status record(const Stream& stream) const;
+  /// Inside Graph::capture: every launch of the graph will record it anew.
+  Status record_in_graph(const Stream& stream) const;
   Status synchronize() const;
   /// Milliseconds from `start` to this event; both have happened.
   Result<float> elapsed_ms_since(const Event& start) const;

@@ -50,6 +50,9 @@ Result<Event> Event::create() {
 Status Event::record(const Stream&) const {
   return no_cuda();
 }
+Status Event::record_in_graph(const Stream&) const {
+  return no_cuda();
+}
 Status Event::synchronize() const {
   return no_cuda();
 }

@@ -1,0 +1,232 @@
+#include "worker/cuda_stage.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "model/families/families.h"
+#include "model/gguf/gguf_file.h"
+#include "tests/support/oracle.h"
+#include "tests/support/paths.h"
+#include "tests/support/status_matchers.h"
+#include "worker/synthetic_weights.h"
+
+namespace tandem::test {
+namespace {
+
+constexpr int64_t kContext = 4096;
+
+int32_t argmax(const std::vector<float>& logits) {
+  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+class CudaStageTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const Result<int> count = cuda::device_count();
+    if (!count.ok()) GTEST_SKIP() << "no GPU: " << count.status().message();
+    Result<GgufFile> file = GgufFile::open(repo_path("models/nano-q4_k.gguf"));
+    ASSERT_OK(file);
+    file_ = std::make_unique<GgufFile>(std::move(file).value());
+    Result<std::shared_ptr<const Model>> model = open_model(*file_);
+    ASSERT_OK(model);
+    model_ = *model;
+  }
+
+  std::unique_ptr<CudaStage> open_stage(bool use_graphs, DType state = DType::kF32) {
+    CudaStageOptions options;
+    options.use_graphs = use_graphs;
+    options.stage.state_dtype = state;
+    options.stage.num_banks = 16;
+    options.stage.context_tokens = kContext;
+    options.stage.max_rows = 512;
+    auto stage = CudaStage::create(model_, *file_, whole_model(model_->spec()), options);
+    EXPECT_OK(stage);
+    return std::move(stage).value();
+  }
+
+  /// The logits of the rows of one step.
+  static std::vector<std::vector<float>> step(CudaStage& stage, const StepBatch& batch) {
+    WorkItem item;
+    item.batch = &batch;
+    EXPECT_OK(stage.submit(item));
+    Result<StageResult> result = stage.collect();
+    EXPECT_OK(result);
+    std::vector<std::vector<float>> out;
+    for (int64_t i = 0; i < result->logits.rows; ++i) {
+      const float* row = result->logits.row(i);
+      out.emplace_back(row, row + result->logits.cols);
+    }
+    return out;
+  }
+
+  /// Feeds tokens to a bank in steps of `chunk` rows; the logits of every row.
+  static std::vector<std::vector<float>> feed(
+      CudaStage& stage, int32_t bank, const std::vector<int32_t>& tokens, int64_t chunk) {
+    std::vector<std::vector<float>> out;
+    const int64_t begin_pos = stage.length(bank);
+    const auto size = static_cast<int64_t>(tokens.size());
+    for (int64_t begin = 0; begin < size; begin += chunk) {
+      StepBatch batch;
+      for (int64_t i = begin; i < std::min(size, begin + chunk); ++i) {
+        batch.rows.push_back(
+            {bank, static_cast<int32_t>(begin_pos + i), tokens[static_cast<size_t>(i)], true});
+      }
+      for (auto& row : step(stage, batch)) out.push_back(std::move(row));
+    }
+    return out;
+  }
+
+  std::unique_ptr<GgufFile> file_;
+  std::shared_ptr<const Model> model_;
+};
+
+TEST_F(CudaStageTest, FollowsTheOracle) {
+  const auto stage = open_stage(true);
+  int64_t same = 0;
+  int64_t total = 0;
+  for (const OraclePrompt& prompt : load_oracle("q4_k")) {
+    for (const int64_t chunk : {int64_t{512}, int64_t{16}, int64_t{1}}) {
+      if (chunk == 1 && prompt.ids.size() > 400) continue;
+      ASSERT_OK(stage->reset(0));
+      const auto logits = feed(*stage, 0, prompt.ids, chunk);
+      int64_t prompt_same = 0;
+      for (size_t i = 0; i < logits.size(); ++i) {
+        prompt_same += argmax(logits[i]) == prompt.argmax[i] ? 1 : 0;
+      }
+      std::printf(
+          "%-16s chunk %3d: %5ld of %5zu positions\n", prompt.name.c_str(), static_cast<int>(chunk),
+          static_cast<long>(prompt_same), logits.size());
+      same += prompt_same;
+      total += static_cast<int64_t>(logits.size());
+    }
+  }
+  EXPECT_GE(static_cast<double>(same), 0.99 * static_cast<double>(total))
+      << same << " of " << total;
+}
+
+TEST_F(CudaStageTest, ContinuesGreedilyAsTheOracleDoes) {
+  const auto stage = open_stage(true);
+  for (const OraclePrompt& prompt : load_oracle("q4_k")) {
+    SCOPED_TRACE(prompt.name);
+    ASSERT_OK(stage->reset(0));
+    std::vector<float> logits = feed(*stage, 0, prompt.ids, 512).back();
+    for (size_t i = 0; i < prompt.greedy.size(); ++i) {
+      const int32_t expected = prompt.greedy[i];
+      const int32_t actual = argmax(logits);
+      if (actual != expected) {
+        // Two tokens that are nearly as likely may change places, and the rest then differs.
+        const float margin =
+            logits[static_cast<size_t>(actual)] - logits[static_cast<size_t>(expected)];
+        EXPECT_LT(margin, 0.05f) << "token " << i << ": " << actual << ", expected " << expected;
+        break;
+      }
+      logits = feed(*stage, 0, {expected}, 1).back();
+    }
+  }
+}
+
+TEST_F(CudaStageTest, DirectLaunchGraphAndReplayAgreeBitwise) {
+  const auto direct = open_stage(false);
+  const auto recorded = open_stage(true);
+  const std::vector<int32_t> tokens = load_oracle("q4_k").front().ids;
+  const auto expected = feed(*direct, 0, tokens, 1);
+  for (int pass = 0; pass < 2; ++pass) {  // the second pass replays every step
+    ASSERT_OK(recorded->reset(0));
+    const auto actual = feed(*recorded, 0, tokens, 1);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      ASSERT_EQ(actual[i], expected[i]) << "pass " << pass << " position " << i;
+    }
+  }
+}
+
+TEST_F(CudaStageTest, ARowDoesNotDependOnItsBatch) {
+  const auto stage = open_stage(true);
+  std::vector<int32_t> tokens;
+  for (const OraclePrompt& prompt : load_oracle("q4_k")) {
+    if (prompt.ids.size() > tokens.size() && prompt.ids.size() < 600) tokens = prompt.ids;
+  }
+  ASSERT_GT(tokens.size(), 20u);
+  const auto alone = feed(*stage, 0, tokens, 1);
+  // The same sequence in bank 5 of steps with up to 15 other sequences that run ahead or behind.
+  for (int32_t b = 0; b < 16; ++b) ASSERT_OK(stage->reset(b));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    StepBatch batch;
+    size_t row = 0;
+    const int32_t num_banks = i % 3 == 0 ? 16 : (i % 3 == 1 ? 7 : 2);
+    for (int32_t k = 0; k < num_banks; ++k) {
+      const int32_t bank = (5 + k * 3) % 16;
+      if (bank == 5) row = batch.rows.size();
+      const auto pos = static_cast<int32_t>(stage->length(bank));
+      batch.rows.push_back(
+          {bank, pos, bank == 5 ? tokens[i] : static_cast<int32_t>(1 + (pos * 31 + bank) % 200),
+           true});
+    }
+    const auto logits = step(*stage, batch);
+    ASSERT_EQ(logits[row], alone[i]) << "position " << i;
+  }
+}
+
+TEST_F(CudaStageTest, ShortChunksAgreeBitwiseWithSingleSteps) {
+  const auto stage = open_stage(true);
+  std::vector<int32_t> tokens;
+  for (const OraclePrompt& prompt : load_oracle("q4_k")) {
+    if (prompt.ids.size() > tokens.size() && prompt.ids.size() < 600) tokens = prompt.ids;
+  }
+  const auto alone = feed(*stage, 0, tokens, 1);
+  for (const int64_t chunk : {3, 16}) {
+    ASSERT_OK(stage->reset(0));
+    const auto chunked = feed(*stage, 0, tokens, chunk);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      ASSERT_EQ(chunked[i], alone[i]) << "chunk " << chunk << " position " << i;
+    }
+  }
+}
+
+TEST_F(CudaStageTest, ATruncatedBankContinuesBitwise) {
+  const auto stage = open_stage(true);
+  std::vector<int32_t> tokens = load_oracle("q4_k").front().ids;
+  const auto expected = feed(*stage, 0, tokens, 1);
+  ASSERT_OK(stage->reset(0));
+  const size_t keep = tokens.size() / 2;
+  feed(
+      *stage, 0, std::vector<int32_t>(tokens.begin(), tokens.begin() + static_cast<long>(keep)), 1);
+  feed(*stage, 0, {5, 6, 7}, 1);
+  ASSERT_OK(stage->truncate(0, static_cast<int64_t>(keep)));
+  const auto rest = feed(
+      *stage, 0, std::vector<int32_t>(tokens.begin() + static_cast<long>(keep), tokens.end()), 1);
+  for (size_t i = 0; i < rest.size(); ++i) ASSERT_EQ(rest[i], expected[keep + i]) << i;
+}
+
+TEST_F(CudaStageTest, RunsASyntheticModelOfPublishedShapes) {
+  Result<SyntheticModel> synthetic = make_synthetic_model("flash-q2", 4);
+  ASSERT_OK(synthetic);
+  ASSERT_OK(cuda::use_device(0));
+  auto source = SyntheticWeightSource::create(synthetic->model->tensors(), synthetic->mix);
+  ASSERT_OK(source);
+  CudaStageOptions options;
+  options.stage.state_dtype = DType::kF16;
+  options.stage.num_banks = 2;
+  options.stage.context_tokens = 1024;
+  auto stage =
+      CudaStage::create(synthetic->model, **source, whole_model(synthetic->model->spec()), options);
+  ASSERT_OK(stage);
+  std::vector<int32_t> tokens;
+  for (int32_t i = 0; i < 300; ++i) tokens.push_back(i * 401 % 129280);
+  const auto one = feed(**stage, 0, tokens, 1);
+  for (const float value : one.back()) ASSERT_TRUE(std::isfinite(value));
+  const auto sixteen = feed(**stage, 1, tokens, 16);
+  for (size_t i = 0; i < tokens.size(); ++i) ASSERT_EQ(sixteen[i], one[i]) << "position " << i;
+}
+
+TEST_F(CudaStageTest, NamesADeviceThatIsNotThere) {
+  CudaStageOptions options;
+  options.device = 99;
+  const auto stage = CudaStage::create(model_, *file_, whole_model(model_->spec()), options);
+  EXPECT_ERROR(stage, StatusCode::kNotFound, "GPU");
+}
+
+}  // namespace
+}  // namespace tandem::test
