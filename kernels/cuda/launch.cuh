@@ -15,8 +15,9 @@ template <class... Params, class... Args>
 Status launch(
     const char* what, void (*kernel)(Params...), dim3 grid, dim3 cta, size_t shared_bytes,
     cudaStream_t stream, Args&&... args) {
-  constexpr size_t kSharedBytesDefault = 48 * 1024;
-  if (shared_bytes > kSharedBytesDefault) {
+  // The default limit of 48 KiB counts the kernel's static arrays too.
+  constexpr size_t kSharedBytesSafe = 8 * 1024;
+  if (shared_bytes > kSharedBytesSafe) {
     TANDEM_TRY(to_status(
         cudaFuncSetAttribute(
             kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),

@@ -10,6 +10,32 @@ namespace {
 constexpr int kNumThreads = 512;
 constexpr int kProductsMax = 2 * kHcStreamsMax + kHcStreamsMax * kHcStreamsMax + 1;
 
+template <int kStreams>
+__device__ __forceinline__ void divide_rows(float (&comb)[kStreams][kStreams], float eps) {
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+    float sum = eps;
+#pragma unroll
+    for (int k = 0; k < kStreams; ++k) sum += comb[j][k];
+    const float inverse = cuda::reciprocal(sum);
+#pragma unroll
+    for (int k = 0; k < kStreams; ++k) comb[j][k] *= inverse;
+  }
+}
+
+template <int kStreams>
+__device__ __forceinline__ void divide_columns(float (&comb)[kStreams][kStreams], float eps) {
+#pragma unroll
+  for (int k = 0; k < kStreams; ++k) {
+    float sum = eps;
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) sum += comb[j][k];
+    const float inverse = cuda::reciprocal(sum);
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) comb[j][k] *= inverse;
+  }
+}
+
 // comb[j][k] of one row, by one thread: s * s is small and every pass needs the one before.
 template <int kStreams>
 __device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, float eps) {
@@ -24,23 +50,10 @@ __device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, floa
     }
     for (int k = 0; k < kStreams; ++k) comb[j][k] = comb[j][k] / sum + eps;
   }
-  for (int pass = 0; pass < 2 * iterations - 1; ++pass) {
-    const bool columns = pass % 2 == 0;
-#pragma unroll
-    for (int a = 0; a < kStreams; ++a) {
-      float sum = 0;
-#pragma unroll
-      for (int b = 0; b < kStreams; ++b) sum += columns ? comb[b][a] : comb[a][b];
-      const float inverse = 1.0f / (sum + eps);
-#pragma unroll
-      for (int b = 0; b < kStreams; ++b) {
-        if (columns) {
-          comb[b][a] *= inverse;
-        } else {
-          comb[a][b] *= inverse;
-        }
-      }
-    }
+  divide_columns(comb, eps);
+  for (int i = 1; i < iterations; ++i) {
+    divide_rows(comb, eps);
+    divide_columns(comb, eps);
   }
 }
 

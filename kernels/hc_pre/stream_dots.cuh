@@ -32,42 +32,68 @@ constexpr int num_slices_for(int64_t cols) {
   return static_cast<int>((cols + kSliceCols - 1) / kSliceCols);
 }
 
-// Grid: x over slices, y over groups of kDotRowsPerCta rows. A warp takes every eighth fn row; a
-// lane eight columns of it.
+inline constexpr int kProductsPerWarp = 4;  // more are taken in further rounds
+
+// Grid: x over slices, y over groups of kDotRowsPerCta rows. A warp takes every eighth product, a
+// lane eight columns of it. The weights do not depend on the kernel before this one and are read
+// before it has ended.
 static __global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
     const __grid_constant__ StreamDotArgs args) {
+  constexpr int kNumWarps = kDotThreads / kWarpLanes;
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
   const auto num_products = static_cast<int>(args.fn.rows) + 1;
   const int64_t k = static_cast<int64_t>(blockIdx.x) * kSliceCols + lane * 8;
   const bool inside = k < args.fn.cols;
-  pdl_wait();
-  pdl_launch_dependents();
   const int first = static_cast<int>(blockIdx.y) * kDotRowsPerCta;
   const int end = min(first + kDotRowsPerCta, args.num_rows);
-  for (int product = warp; product < num_products; product += kDotThreads / kWarpLanes) {
-    const bool squares = product == num_products - 1;
-    float w[8] = {};
-    if (!squares && inside) {
-      dequantize8_any(args.fn.dtype, args.fn.row(product), args.fn.cols, k, w);
+  for (int round = warp; round < num_products; round += kNumWarps * kProductsPerWarp) {
+    float w[kProductsPerWarp][8] = {};
+#pragma unroll
+    for (int p = 0; p < kProductsPerWarp; ++p) {
+      const int product = round + p * kNumWarps;
+      if (product >= args.fn.rows || !inside) continue;
+      if (args.fn.dtype == DType::kF16) {
+        dequantize8<DType::kF16>(args.fn.row(product), args.fn.cols, k, w[p]);
+      } else {
+        dequantize8_any(args.fn.dtype, args.fn.row(product), args.fn.cols, k, w[p]);
+      }
+    }
+    if (round == warp) {
+      pdl_wait();
+      pdl_launch_dependents();
     }
     for (int t = first; t < end; ++t) {
       const int64_t row = args.row_ids == nullptr ? t : args.row_ids[t];
-      const float* x = args.x + row * args.x_stride + k;
-      float sum = 0;
+      const float* from = args.x + row * args.x_stride + k;
+      float x[8];
+      if (k + 8 <= args.fn.cols && reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+        const float4 low = reinterpret_cast<const float4*>(from)[0];
+        const float4 high = reinterpret_cast<const float4*>(from)[1];
+        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+      } else {
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        const float value = k + i < args.fn.cols ? x[i] : 0.0f;
-        sum = __fmaf_rn(squares ? value : w[i], value, sum);
+        for (int i = 0; i < 8; ++i) x[i] = k + i < args.fn.cols ? from[i] : 0.0f;
       }
-      sum = warp_sum(sum);
-      if (lane == 0) {
-        args.partial
-            [(static_cast<int64_t>(t) * num_products + product) * args.num_slices + blockIdx.x] =
-            sum;
+#pragma unroll
+      for (int p = 0; p < kProductsPerWarp; ++p) {
+        const int product = round + p * kNumWarps;
+        if (product >= num_products) break;
+        const bool squares = product == num_products - 1;
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) sum = __fmaf_rn(squares ? x[i] : w[p][i], x[i], sum);
+        sum = warp_sum(sum);
+        if (lane == 0) {
+          args.partial
+              [(static_cast<int64_t>(t) * num_products + product) * args.num_slices + blockIdx.x] =
+              sum;
+        }
       }
     }
   }
+  if (warp >= num_products) pdl_wait();
 }
 
 /// The sum of one product's slices, in every lane.
@@ -81,13 +107,32 @@ __device__ __forceinline__ float sigmoid(float z) {
   return 1.0f / (1.0f + expf(-z));
 }
 
+/// 1 / x to the last bit or two, without the branches of a division. Limits: x normal.
+__device__ __forceinline__ float reciprocal(float x) {
+  float r = 0;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
+}
+
 /// out = rms_norm(sum_j pre[j] x_j, norm) by the whole CTA; out holds the sum in between.
 template <int kNumThreads>
 __device__ __forceinline__ void collapse_streams(
     const float* x, const float* pre, int num_streams, VectorView norm, float rms_eps, float* out) {
+  constexpr int kKept = 16;  // values that a thread keeps in registers; the rest pass through out
   const auto hidden_dim = static_cast<int>(norm.size);
+  float kept[kKept];
   float sum_squares = 0;
-  for (int i = threadIdx.x; i < hidden_dim; i += kNumThreads) {
+#pragma unroll
+  for (int n = 0; n < kKept; ++n) {
+    const int i = threadIdx.x + n * kNumThreads;
+    kept[n] = 0;
+    if (i >= hidden_dim) continue;
+    for (int j = 0; j < num_streams; ++j) {
+      kept[n] = __fmaf_rn(pre[j], x[j * hidden_dim + i], kept[n]);
+    }
+    sum_squares = __fmaf_rn(kept[n], kept[n], sum_squares);
+  }
+  for (int i = threadIdx.x + kKept * kNumThreads; i < hidden_dim; i += kNumThreads) {
     float sum = 0;
     for (int j = 0; j < num_streams; ++j) sum = __fmaf_rn(pre[j], x[j * hidden_dim + i], sum);
     out[i] = sum;
@@ -95,7 +140,14 @@ __device__ __forceinline__ void collapse_streams(
   }
   const float mean_square = cta_sum<kNumThreads>(sum_squares) / static_cast<float>(hidden_dim);
   const float scale = 1.0f / sqrtf(mean_square + rms_eps);
-  for (int i = threadIdx.x; i < hidden_dim; i += kNumThreads) out[i] *= scale * norm.data[i];
+#pragma unroll
+  for (int n = 0; n < kKept; ++n) {
+    const int i = threadIdx.x + n * kNumThreads;
+    if (i < hidden_dim) out[i] = kept[n] * (scale * norm.data[i]);
+  }
+  for (int i = threadIdx.x + kKept * kNumThreads; i < hidden_dim; i += kNumThreads) {
+    out[i] *= scale * norm.data[i];
+  }
 }
 
 }  // namespace tandem::cuda

@@ -48,10 +48,26 @@ __device__ __forceinline__ void dequantize8(
     const std::byte* row, int64_t cols, int64_t k, float (&v)[8]) {
   if constexpr (kDType == DType::kF32) {
     const auto* values = reinterpret_cast<const float*>(row);
+    if (k + 8 <= cols) {
+      const float4 low = reinterpret_cast<const float4*>(values + k)[0];
+      const float4 high = reinterpret_cast<const float4*>(values + k)[1];
+      v[0] = low.x, v[1] = low.y, v[2] = low.z, v[3] = low.w;
+      v[4] = high.x, v[5] = high.y, v[6] = high.z, v[7] = high.w;
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < 8; ++i) v[i] = k + i < cols ? values[k + i] : 0.0f;
   } else if constexpr (kDType == DType::kF16) {
     const auto* values = reinterpret_cast<const uint16_t*>(row);
+    if (k + 8 <= cols) {
+      const uint4 words = *reinterpret_cast<const uint4*>(values + k);
+      const uint32_t pairs[4] = {words.x, words.y, words.z, words.w};
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        v[i] = half_bits_to_float((pairs[i / 2] >> (16 * (i % 2))) & 0xffffU);
+      }
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < 8; ++i) v[i] = k + i < cols ? half_bits_to_float(values[k + i]) : 0.0f;
   } else if constexpr (kDType == DType::kBF16) {

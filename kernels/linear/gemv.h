@@ -23,9 +23,9 @@ inline constexpr size_t kGemvPartsMax = 16;
 ///
 /// Types:  kFast rounds x to int8 in blocks of 32 for Q8_0, Q2_K, Q4_K, IQ2_XXS and MXFP4, and
 /// keeps
-///         float32 to about 22 bits for F16; other types, and kExact, multiply in float32.
-/// Limits: 1 <= parts.size() <= kGemvPartsMax; all parts have the same number of rows; x starts on
-///         16 bytes with a stride of whole 16 bytes.
+///         float32 to about 22 bits for F16; other types, activation rows that do not start on 16
+///         bytes, and kExact multiply in float32.
+/// Limits: 1 <= parts.size() <= kGemvPartsMax; all parts have the same number of rows.
 /// Errors: kInvalidArgument for a broken limit; kInternal if a launch fails.
 Status gemv(const Exec& exec, std::span<const GemvPart> parts);
 

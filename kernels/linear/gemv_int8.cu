@@ -28,7 +28,10 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   const int end =
       static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
   if (warp == 0 && group < end) prefetch_group(args, args.parts[part_of(args, group)], group);
-  if constexpr (needs_tables<kDType>()) fill_tables<kGemvThreads>(tables);
+  if constexpr (needs_tables<kDType>()) {
+    fill_tables<kGemvThreads>(tables);
+    __syncthreads();
+  }
   pdl_wait();
   pdl_launch_dependents();
 
