@@ -105,6 +105,7 @@ void serve(ServeOptions options) {
   const auto runtime = require_ok(Runtime::create(options.runtime));
   const LoadedModel& loaded = runtime->loaded();
   api::ServedModel& model = server_options.model;
+  server_options.version = TANDEM_VERSION;
   if (model.id.empty()) model.id = api::model_id_from_path(path);
   model.name = loaded.model->spec().name;
   model.context_tokens = runtime->engine().context_tokens();
@@ -182,6 +183,13 @@ void add_serve_command(CLI::App& program) {
   command->add_flag(
       "--disable-exact-dsml-tool-replay", options->no_exact_replay,
       "Write replayed calls anew instead of as they were sampled");
+  command
+      ->add_option(
+          "--trace", server.trace_path,
+          "Append prompts, answers and parser events to this file, word for word: it holds all "
+          "that "
+          "clients send")
+      ->type_name("FILE");
   command
       ->add_option(
           "--shutdown-grace-s", options->grace_s, "Seconds that running requests get to end")

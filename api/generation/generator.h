@@ -52,6 +52,7 @@ class Generator {
   ApiResult<int64_t> count_tokens(const ChatRequest& request);
 
   ToolMemory& tool_memory() { return tool_memory_; }
+  const ToolMemory& tool_memory() const { return tool_memory_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GeneratorOptions& options() const { return options_; }
   int64_t context_tokens() const { return context_tokens_; }

@@ -1,12 +1,26 @@
 #include "api/generation/run.h"
 
 #include "api/generation/ids.h"
+#include "api/json/json.h"
 
 namespace tandem::api {
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+const char* event_name(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::kReasoning: return "reasoning";
+    case Event::Kind::kContent: return "content";
+    case Event::Kind::kToolBegin: return "tool_begin";
+    case Event::Kind::kToolArguments: return "tool_arguments";
+    case Event::Kind::kToolEnd: return "tool_end";
+    case Event::Kind::kToolBlockEnd: return "tool_block_end";
+    case Event::Kind::kParseError: return "parse_error";
+  }
+  TANDEM_UNREACHABLE();
 }
 
 std::string correction(const std::string& problem) {
@@ -94,6 +108,7 @@ Run::State Run::wait(std::vector<Delta>& deltas, std::chrono::milliseconds timeo
 
 void Run::take(const Mail& mail, std::vector<Delta>& deltas) {
   ChoiceState& choice = choices_[static_cast<size_t>(mail.choice_idx)];
+  if (parts_.keeps_trace && mail.choice_idx == 0) note(mail);
   switch (mail.kind) {
     case Mail::Kind::kPrefill: {
       if (phase_ == Phase::kQueued) phase_ = Phase::kPrefill;
@@ -110,7 +125,6 @@ void Run::take(const Mail& mail, std::vector<Delta>& deltas) {
     case Mail::Kind::kToken:
       phase_ = Phase::kDecode;
       if (!first_token_.has_value()) first_token_ = std::chrono::steady_clock::now();
-      sampled_text_ += parts_.generator.tokenizer().token_bytes(mail.choice.token);
       choice.builder.take(mail, deltas);
       if (choice.builder.wants_end()) choice.listener->end();
       return;
@@ -118,6 +132,16 @@ void Run::take(const Mail& mail, std::vector<Delta>& deltas) {
       choice.builder.take(mail, deltas);
       finish_choice(choice, mail.result, deltas);
       return;
+  }
+}
+
+void Run::note(const Mail& mail) {
+  if (mail.kind == Mail::Kind::kToken) {
+    sampled_text_ += parts_.generator.tokenizer().token_bytes(mail.choice.token);
+  }
+  for (const Event& event : mail.events) {
+    event_log_ += str_cat(event_name(event.kind), " ", event.tool_idx, " ", event.data.size(), " ");
+    event_log_ += json_string(event.data) + "\n";
   }
 }
 

@@ -27,6 +27,7 @@ class Run {
     Generator& generator;
     EngineService& engine;
     ServerMetrics& metrics;
+    bool keeps_trace = false;  // sampled_text() and event_log() are filled
   };
   /// Submits the request. Errors: 429 and 503.
   static ApiResult<std::unique_ptr<Run>> start(
@@ -48,7 +49,9 @@ class Run {
   const ApiError& error() const { return error_; }  // of kFailed
   /// What the engine is doing with it.
   Phase phase() const { return phase_; }
+  /// The first choice's output word for word, and what the parser made of it, one event a line.
   const std::string& sampled_text() const { return sampled_text_; }
+  const std::string& event_log() const { return event_log_; }
 
  private:
   struct ChoiceState {
@@ -65,6 +68,7 @@ class Run {
   /// True: another attempt is on its way, or the run has failed; `choice` is gone.
   bool retry(ChoiceState& choice);
   void settle_malformed(ChoiceState& choice, const GenerationResult& result);
+  void note(const Mail& mail);
   void add_usage(const GenerationResult& result, const AnswerBuilder& builder);
   void fail(ApiError error);
   void complete();
@@ -83,6 +87,7 @@ class Run {
   int64_t tokens_left_ = 0;
   std::string first_content_;  // what the first attempt said before its malformed call
   std::string sampled_text_;
+  std::string event_log_;
   std::chrono::steady_clock::time_point started_;
   std::optional<std::chrono::steady_clock::time_point> first_token_;
   double prefill_seconds_ = 0;

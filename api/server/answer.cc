@@ -22,52 +22,64 @@ const char* phase_name(Phase phase) {
 
 }  // namespace
 
-void ApiServer::note_disconnect(const Run& run) {
-  ServerMetrics::add(metrics_.disconnects, run.phase());
-  ServerMetrics::add(metrics_.requests, Outcome::kCanceled);
-  log_info("api", "client_gone", {{"phase", phase_name(run.phase())}});
+void ApiServer::note_end(const HttpExchange& exchange, const Job& job, Outcome outcome) {
+  ServerMetrics::add(metrics_.requests, outcome);
+  if (trace_ == nullptr) return;
+  TraceRecord record;
+  record.surface = kSurfaceNames[static_cast<size_t>(job.surface->kind())];
+  record.raw_request = exchange.request().body;
+  record.rendered_prompt = job.rendered_prompt;
+  record.sampled_text = job.run->sampled_text();
+  record.events = job.run->event_log();
+  record.outcome = kOutcomeNames[static_cast<size_t>(outcome)];
+  record.request = &job.request->chat;
+  if (outcome == Outcome::kCompleted) record.completion = &job.run->completion();
+  record.elapsed_s = std::chrono::duration<double>(steady_clock::now() - job.started).count();
+  trace_->write(record);
 }
 
-void ApiServer::answer_whole(HttpExchange& exchange, const SurfaceRequest& request, Run& run) {
-  const ErrorStyle style = error_style(exchange.request().path);
-  std::vector<Delta> deltas;
+void ApiServer::note_disconnect(const HttpExchange& exchange, const Job& job) {
+  ServerMetrics::add(metrics_.disconnects, job.run->phase());
+  log_info("api", "client_gone", {{"phase", phase_name(job.run->phase())}});
+  note_end(exchange, job, Outcome::kCanceled);
+}
+
+void ApiServer::answer_whole(HttpExchange& exchange, Job& job) {
+  Run& run = *job.run;
   Run::State state = Run::State::kRunning;
   auto checked = steady_clock::now();
   while (state == Run::State::kRunning) {
-    state = run.wait(deltas, kPeerCheckInterval);
+    state = run.wait(job.deltas, kPeerCheckInterval);
     const auto now = steady_clock::now();
     if (state != Run::State::kRunning || now - checked < kPeerCheckInterval) continue;
     checked = now;
-    if (!exchange.waits_for_reply()) return note_disconnect(run);
+    if (!exchange.waits_for_reply()) return note_disconnect(exchange, job);
   }
   if (state == Run::State::kFailed) {
-    ServerMetrics::add(metrics_.requests, Outcome::kFailed);
-    return exchange.reply(error_reply(run.error(), style));
+    note_end(exchange, job, Outcome::kFailed);
+    return exchange.reply(error_reply(run.error(), job.surface->error_style()));
   }
-  ServerMetrics::add(metrics_.requests, Outcome::kCompleted);
-  exchange.reply(json_reply(request.write(run.completion())));
+  note_end(exchange, job, Outcome::kCompleted);
+  exchange.reply(json_reply(job.request->write(run.completion())));
 }
 
-void ApiServer::answer_stream(
-    HttpExchange& exchange, std::shared_ptr<SurfaceRequest> request, std::shared_ptr<Run> run) {
-  auto first = std::make_shared<std::vector<Delta>>();
-  if (run->wait(*first, kStatusWait) == Run::State::kFailed) {
-    ServerMetrics::add(metrics_.requests, Outcome::kFailed);
-    return exchange.reply(error_reply(run->error(), error_style(exchange.request().path)));
+void ApiServer::answer_stream(HttpExchange& exchange, std::shared_ptr<Job> job) {
+  if (job->run->wait(job->deltas, kStatusWait) == Run::State::kFailed) {
+    note_end(exchange, *job, Outcome::kFailed);
+    return exchange.reply(error_reply(job->run->error(), job->surface->error_style()));
   }
   HttpReply reply;
   reply.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
   exchange.reply(std::move(reply));
   exchange.stream(
-      "text/event-stream", [this, &exchange, request, run, first](StreamWriter& writer) {
-        stream(exchange, *request, *run, *first, writer);
+      "text/event-stream", [this, &exchange, job = std::move(job)](StreamWriter& writer) {
+        stream(exchange, *job, writer);
       });
 }
 
-void ApiServer::stream(
-    HttpExchange& exchange, const SurfaceRequest& request, Run& run, std::vector<Delta>& deltas,
-    StreamWriter& writer) {
-  const std::unique_ptr<StreamEncoder> encoder = request.encoder(run.completion().head);
+void ApiServer::stream(HttpExchange& exchange, Job& job, StreamWriter& writer) {
+  Run& run = *job.run;
+  const std::unique_ptr<StreamEncoder> encoder = job.request->encoder(run.completion().head);
   std::string out;
   encoder->begin(out);
   auto written = steady_clock::now();
@@ -75,7 +87,7 @@ void ApiServer::stream(
   // The first deltas have been waited for already.
   Run::State state = run.state();
   for (;;) {
-    for (const Delta& delta : deltas) encoder->delta(delta, out);
+    for (const Delta& delta : job.deltas) encoder->delta(delta, out);
     if (state == Run::State::kDone) encoder->end(run.completion(), out);
     if (state == Run::State::kFailed) encoder->error(run.error(), out);
     const auto now = steady_clock::now();
@@ -91,11 +103,10 @@ void ApiServer::stream(
       checked = now;
       is_there = exchange.reads_stream();
     }
-    if (!is_there) return note_disconnect(run);
-    state = run.wait(deltas, kPeerCheckInterval);
+    if (!is_there) return note_disconnect(exchange, job);
+    state = run.wait(job.deltas, kPeerCheckInterval);
   }
-  ServerMetrics::add(
-      metrics_.requests, state == Run::State::kDone ? Outcome::kCompleted : Outcome::kFailed);
+  note_end(exchange, job, state == Run::State::kDone ? Outcome::kCompleted : Outcome::kFailed);
 }
 
 }  // namespace tandem::api

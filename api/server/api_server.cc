@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "api/chat/chat_surface.h"
+#include "api/completions/completion_surface.h"
 #include "api/generation/run.h"
 #include "api/server/replies.h"
 #include "api/web/web_files.h"
@@ -39,6 +40,9 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(
     const PromptProtocol& protocol) {
   std::unique_ptr<ApiServer> server(
       new ApiServer(std::move(options), engine, std::move(tokenizer), protocol));
+  if (!server->options_.trace_path.empty()) {
+    TANDEM_TRY_ASSIGN(server->trace_, TraceFile::open(server->options_.trace_path));
+  }
   TANDEM_TRY_ASSIGN(server->http_, HttpServer::listen(server->options_.http, *server));
   return server;
 }
@@ -50,6 +54,7 @@ ApiServer::ApiServer(
       engine_(engine),
       generator_(options_.generator, std::move(tokenizer), protocol, engine.context_tokens()) {
   surfaces_.emplace_back("/v1/chat/completions", std::make_unique<ChatSurface>());
+  surfaces_.emplace_back("/v1/completions", std::make_unique<CompletionSurface>());
 }
 
 const std::vector<ApiServer::Route>& ApiServer::routes() {
@@ -59,7 +64,10 @@ const std::vector<ApiServer::Route>& ApiServer::routes() {
       {"GET", "/health", &ApiServer::get_health},
       {"GET", "/v1/models", &ApiServer::get_models},
       {"GET", "/v1/models/", &ApiServer::get_model},
+      {"GET", "/metrics", &ApiServer::get_metrics},
+      {"GET", "/v1/stats", &ApiServer::get_stats},
       {"POST", "/v1/chat/completions", &ApiServer::post_generation},
+      {"POST", "/v1/completions", &ApiServer::post_generation},
   };
   return table;
 }
@@ -149,6 +157,40 @@ void ApiServer::get_health(HttpExchange& exchange) {
   exchange.reply(std::move(reply));
 }
 
+ServerState ApiServer::state() const {
+  const double uptime_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  return {
+      metrics_,
+      engine_.snapshot(),
+      generator_.tool_memory().stats(),
+      options_.model,
+      options_.version,
+      uptime_s,
+      http_->num_clients(),
+      http_->bodies_bytes(),
+      http_->num_shed_clients(),
+      http_->num_shed_bodies()};
+}
+
+void ApiServer::get_metrics(HttpExchange& exchange) {
+  HttpReply reply;
+  reply.content_type = "text/plain; version=0.0.4";
+  reply.body = metrics_text(state());
+  exchange.reply(std::move(reply));
+}
+
+void ApiServer::get_stats(HttpExchange& exchange) {
+  const std::string_view accept = exchange.request().header("accept");
+  if (accept.find("application/json") != std::string_view::npos) {
+    return exchange.reply(json_reply(stats_json(state())));
+  }
+  HttpReply reply;
+  reply.content_type = "text/plain; charset=utf-8";
+  reply.body = stats_text(state());
+  exchange.reply(std::move(reply));
+}
+
 void ApiServer::get_models(HttpExchange& exchange) {
   exchange.reply(json_reply(model_list(options_.model)));
 }
@@ -187,24 +229,28 @@ void ApiServer::post_generation(HttpExchange& exchange) {
   }
   auto read = surface.read(*body);
   if (!read.ok()) return fail(read.error());
-  const std::shared_ptr<SurfaceRequest> request = std::move(*read);
-  ChatRequest& chat = request->chat;
+  const auto job = std::make_shared<Job>();
+  job->surface = &surface;
+  job->request = std::move(*read);
+  ChatRequest& chat = job->request->chat;
   if (chat.model.empty()) chat.model = options_.model.id;
   auto prepared = generator_.prepare(chat);
   if (!prepared.ok()) return fail(prepared.error());
 
   ++metrics_.requests_started;
   ServerMetrics::add(metrics_.surfaces, surface.kind());
+  if (trace_ != nullptr) job->rendered_prompt = prepared->rendered;
   const ResponseHead head{surface.new_response_id(), std::time(nullptr), chat.model};
   auto started = Run::start(
-      {generator_, engine_, metrics_}, chat, std::move(*prepared), head, surface.tool_id_prefix());
+      {generator_, engine_, metrics_, trace_ != nullptr}, chat, std::move(*prepared), head,
+      surface.tool_id_prefix());
   if (!started.ok()) {
     ServerMetrics::add(metrics_.requests, Outcome::kFailed);
     return fail(started.error());
   }
-  const std::shared_ptr<Run> run = std::move(*started);
-  if (chat.stream) return answer_stream(exchange, request, run);
-  answer_whole(exchange, *request, *run);
+  job->run = std::move(*started);
+  if (chat.stream) return answer_stream(exchange, job);
+  answer_whole(exchange, *job);
 }
 
 }  // namespace tandem::api

@@ -11,7 +11,9 @@
 #include "api/http/http_server.h"
 #include "api/metrics/server_metrics.h"
 #include "api/models/model_list.h"
+#include "api/stats/server_state.h"
 #include "api/surface/surface.h"
+#include "api/trace/trace_file.h"
 #include "base/status.h"
 #include "coordinator/engine/service.h"
 #include "coordinator/tokenizer/tokenizer.h"
@@ -26,6 +28,7 @@ struct ApiServerOptions {
   std::string version;
   std::vector<std::string> api_keys;  // any of them opens the door; empty: it stands open
   std::chrono::milliseconds heartbeat_interval{5000};
+  std::string trace_path;  // empty: no trace
 };
 
 class Run;
@@ -69,18 +72,28 @@ class ApiServer final : private HttpHandler {
 
   void get_page(HttpExchange& exchange);
   void get_health(HttpExchange& exchange);
+  void get_metrics(HttpExchange& exchange);
+  void get_stats(HttpExchange& exchange);
   void get_models(HttpExchange& exchange);
   void get_model(HttpExchange& exchange);
   void post_generation(HttpExchange& exchange);
 
-  void answer_whole(HttpExchange& exchange, const SurfaceRequest& request, Run& run);
-  void answer_stream(
-      HttpExchange& exchange, std::shared_ptr<SurfaceRequest> request, std::shared_ptr<Run> run);
-  void stream(
-      HttpExchange& exchange, const SurfaceRequest& request, Run& run, std::vector<Delta>& deltas,
-      StreamWriter& writer);
-  void note_disconnect(const Run& run);
+  /// One generation on its way to its client.
+  struct Job {
+    const Surface* surface = nullptr;
+    std::unique_ptr<SurfaceRequest> request;
+    std::string rendered_prompt;  // of a trace
+    std::unique_ptr<Run> run;
+    std::vector<Delta> deltas;
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  };
+  void answer_whole(HttpExchange& exchange, Job& job);
+  void answer_stream(HttpExchange& exchange, std::shared_ptr<Job> job);
+  void stream(HttpExchange& exchange, Job& job, StreamWriter& writer);
+  void note_disconnect(const HttpExchange& exchange, const Job& job);
+  void note_end(const HttpExchange& exchange, const Job& job, Outcome outcome);
 
+  ServerState state() const;
   const Surface* surface_at(std::string_view path) const;
 
   const ApiServerOptions options_;
@@ -88,6 +101,8 @@ class ApiServer final : private HttpHandler {
   ServerMetrics metrics_;
   Generator generator_;
   std::vector<std::pair<std::string, std::unique_ptr<Surface>>> surfaces_;  // by path
+  std::unique_ptr<TraceFile> trace_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::unique_ptr<HttpServer> http_;
 };
 

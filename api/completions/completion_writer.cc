@@ -1,0 +1,121 @@
+#include "api/completions/completion_writer.h"
+
+#include "api/surface/common_json.h"
+
+namespace tandem::api {
+namespace {
+
+/// {tokens, token_logprobs, top_logprobs, text_offset}; offsets count from `offset`, in bytes.
+Json logprobs_object(std::span<const TokenInfo> tokens, int64_t offset) {
+  Json out;
+  Json& texts = out["tokens"] = Json::array();
+  Json& logprobs = out["token_logprobs"] = Json::array();
+  Json& tops = out["top_logprobs"] = Json::array();
+  Json& offsets = out["text_offset"] = Json::array();
+  for (const TokenInfo& token : tokens) {
+    if (token.is_special || !token.logprob.has_value()) continue;
+    texts.push_back(token_text(token.bytes));
+    logprobs.push_back(written_logprob(*token.logprob));
+    Json top = Json::object();
+    for (const auto& other : token.top) {
+      top[token_text(other.bytes)] = written_logprob(other.logprob);
+    }
+    tops.push_back(std::move(top));
+    offsets.push_back(offset);
+    offset += static_cast<int64_t>(token.bytes.size());
+  }
+  return out;
+}
+
+class CompletionEncoder final : public StreamEncoder {
+ public:
+  CompletionEncoder(const ChatRequest& request, const ResponseHead& head)
+      : with_logprobs_(request.sampling.logprobs),
+        with_usage_(request.include_usage),
+        offsets_(static_cast<size_t>(request.num_choices), 0) {
+    chunk_["id"] = head.id;
+    chunk_["object"] = "text_completion";
+    chunk_["created"] = head.created_s;
+    chunk_["model"] = head.model;
+  }
+
+  void begin(std::string&) override {}
+
+  void delta(const Delta& delta, std::string& out) override {
+    if (delta.kind == Delta::Kind::kContent) {
+      write_choice(delta, delta.text, nullptr, out);
+    } else if (delta.kind == Delta::Kind::kFinish) {
+      write_choice(delta, "", openai_finish_reason(delta.finish), out);
+    }
+  }
+
+  void end(const Completion& completion, std::string& out) override {
+    if (with_usage_) {
+      Json chunk = chunk_;
+      chunk["choices"] = Json::array();
+      chunk["usage"] = openai_usage(completion.usage);
+      chunk["timings"] = timings_json(completion.timings);
+      append_data(chunk, out);
+    }
+    out += "data: [DONE]\n\n";
+  }
+
+  void error(const ApiError& error, std::string& out) override {
+    out += "event: error\ndata: ";
+    out += error_body(error, ErrorStyle::kOpenAi);
+    out += "\n\n";
+  }
+
+  void heartbeat(std::string& out) override { out += ": prefill\n\n"; }
+
+ private:
+  void write_choice(
+      const Delta& delta, std::string_view text, const char* finish_reason, std::string& out) {
+    int64_t& offset = offsets_[static_cast<size_t>(delta.choice_idx)];
+    Json choice;
+    choice["text"] = text;
+    choice["index"] = delta.choice_idx;
+    choice["logprobs"] = with_logprobs_ ? logprobs_object(delta.tokens, offset) : Json(nullptr);
+    choice["finish_reason"] = finish_reason == nullptr ? Json(nullptr) : Json(finish_reason);
+    offset += static_cast<int64_t>(text.size());
+    Json chunk = chunk_;
+    chunk["choices"] = Json::array({std::move(choice)});
+    append_data(chunk, out);
+  }
+
+  const bool with_logprobs_;
+  const bool with_usage_;
+  std::vector<int64_t> offsets_;  // by choice: bytes of text so far
+  Json chunk_;
+};
+
+}  // namespace
+
+Json completion_response(const ChatRequest& request, const Completion& completion) {
+  Json out;
+  out["id"] = completion.head.id;
+  out["object"] = "text_completion";
+  out["created"] = completion.head.created_s;
+  out["model"] = completion.head.model;
+  Json& choices = out["choices"] = Json::array();
+  for (size_t i = 0; i < completion.choices.size(); ++i) {
+    const Answer& answer = completion.choices[i];
+    Json choice;
+    choice["text"] = answer.content;
+    choice["index"] = i;
+    choice["logprobs"] =
+        request.sampling.logprobs ? logprobs_object(answer.content_tokens, 0) : Json(nullptr);
+    choice["finish_reason"] = openai_finish_reason(answer.finish);
+    choices.push_back(std::move(choice));
+  }
+  out["usage"] = openai_usage(completion.usage);
+  out["timings"] = timings_json(completion.timings);
+  return out;
+}
+
+std::unique_ptr<StreamEncoder> completion_encoder(
+    const ChatRequest& request, const ResponseHead& head) {
+  return std::make_unique<CompletionEncoder>(request, head);
+}
+
+}  // namespace tandem::api
