@@ -17,6 +17,7 @@ namespace tandem {
 namespace {
 
 constexpr size_t kTextBytesMax = size_t{256} << 20;
+constexpr int64_t kDefaultChunkTokens = 512;
 
 struct BenchOptions {
   RuntimeOptions runtime;
@@ -175,6 +176,7 @@ void bench(const BenchOptions& options) {
 
 void add_bench_command(CLI::App& program) {
   auto options = std::make_shared<BenchOptions>();
+  options->runtime.chunk_tokens = kDefaultChunkTokens;
   CLI::App* command = program.add_subcommand(
       "bench", "Prefill and decode speed at growing context lengths, as CSV");
   RuntimeOptions& runtime = options->runtime;

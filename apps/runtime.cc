@@ -5,13 +5,54 @@
 #include <filesystem>
 #include <thread>
 
+#include "apps/terminal.h"
+#include "kernels/cuda/device.h"
+
 namespace tandem {
 namespace {
 
 constexpr const char* kBundledModel = "models/nano-q4_k.gguf";
 
+constexpr int64_t kCpuChunkTokens = 512;
+constexpr int64_t kCudaChunkTokens = 4096;
+
 int default_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// Whether to use a GPU. Errors: kInvalidArgument for --exact on a GPU, and, if one was asked for,
+/// why there is none.
+Result<bool> wants_cuda(const RuntimeOptions& options) {
+  if (options.device == "cpu") return false;
+  const bool must = options.device == "cuda";
+  TANDEM_REQUIRE(!(must && options.exact), "--exact is float32 on the CPU: use --device cpu");
+  const Result<int> count = cuda::device_count();
+  if (must && !count.ok()) return count.status();
+  return count.ok() && *count > 0 && !options.exact;
+}
+
+LocalStageOptions stage_options(
+    const RuntimeOptions& options, const ModelSpec& spec, int64_t default_chunk) {
+  LocalStageOptions stage;
+  stage.numerics = options.exact ? Numerics::kExact : Numerics::kFast;
+  stage.num_banks = options.num_banks;
+  stage.context_tokens = std::min(options.context_tokens, spec.context_tokens_max);
+  stage.max_rows = options.chunk_tokens == 0 ? default_chunk : options.chunk_tokens;
+  return stage;
+}
+
+/// Loads the weights to the first GPU, with a bar on a terminal.
+Result<Pipeline> load_on_gpu(const LoadedModel& loaded, const RuntimeOptions& options) {
+  Terminal err(stderr);
+  CudaStageOptions cuda;
+  cuda.stage = stage_options(options, loaded.model->spec(), kCudaChunkTokens);
+  cuda.progress = [&err](int64_t done, int64_t total) {
+    constexpr int64_t kMib = 1 << 20;
+    err.show_progress("loading MiB", done / kMib, total / kMib);
+  };
+  Result<Pipeline> pipeline = make_cuda_pipeline(loaded, cuda);
+  err.clear_progress();
+  return pipeline;
 }
 
 }  // namespace
@@ -25,8 +66,14 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& options) {
   command.add_option("-t,--threads", options.threads, "CPU threads; 0: one for each core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command.add_option("--chunk", options.chunk_tokens, "Prompt tokens of one step")
-      ->check(CLI::Range(kChunkGridTokens, kChunkTokensMax))
+  command
+      .add_option("--device", options.device, "Where the model runs; auto: a GPU if there is one")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--chunk", options.chunk_tokens, "Prompt tokens of one step; 0: what suits the device")
+      ->check(CLI::Range(int64_t{0}, kChunkTokensMax))
       ->capture_default_str();
   command
       .add_option(
@@ -58,14 +105,12 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   const int threads = options.threads == 0 ? default_threads() : options.threads;
   std::unique_ptr<Runtime> runtime(new Runtime(std::move(loaded), threads));
 
-  LocalStageOptions stage;
-  stage.numerics = options.exact ? Numerics::kExact : Numerics::kFast;
-  stage.num_banks = options.num_banks;
-  stage.context_tokens =
-      std::min(options.context_tokens, runtime->loaded_.model->spec().context_tokens_max);
-  stage.max_rows = std::min(options.chunk_tokens, kChunkTokensMax);
+  TANDEM_TRY_ASSIGN(const bool on_gpu, wants_cuda(options));
+  const LocalStageOptions stage =
+      stage_options(options, runtime->loaded_.model->spec(), kCpuChunkTokens);
   TANDEM_TRY_ASSIGN(
-      Pipeline pipeline, make_local_pipeline(runtime->loaded_, stage, runtime->pool_));
+      Pipeline pipeline, on_gpu ? load_on_gpu(runtime->loaded_, options)
+                                : make_local_pipeline(runtime->loaded_, stage, runtime->pool_));
   runtime->pipeline_ = std::make_unique<Pipeline>(std::move(pipeline));
 
   EngineOptions engine;

@@ -19,14 +19,15 @@ namespace tandem {
 struct RuntimeOptions {
   std::string model;  // empty: the bundled nano model
   int64_t context_tokens = 32768;
-  int threads = 0;  // 0: one for each core
-  int64_t chunk_tokens = 512;
+  int threads = 0;              // 0: one for each core
+  int64_t chunk_tokens = 0;     // 0: what suits the device
+  std::string device = "auto";  // "auto", "cpu" or "cuda"
   int64_t num_banks = 1;
   int power_percent = 100;
   bool exact = false;
 };
 
-/// Adds -m, -c, -t, --chunk, --power, --exact to a subcommand.
+/// Adds -m, -c, -t, --device, --chunk, --power, --exact to a subcommand.
 void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 
 /// options.model, or the bundled model's path. Errors: kNotFound says how to name a model.

@@ -20,15 +20,30 @@ Result<LoadedModel> load_model(const std::string& path) {
   return out;
 }
 
+namespace {
+
+Result<Pipeline> pipeline_of(std::unique_ptr<StageExecutor> stage) {
+  std::vector<std::unique_ptr<StageExecutor>> stages;
+  stages.push_back(std::move(stage));
+  return Pipeline::create(std::move(stages));
+}
+
+}  // namespace
+
 Result<Pipeline> make_local_pipeline(
     const LoadedModel& loaded, const LocalStageOptions& options, ThreadPool& pool) {
   TANDEM_TRY_ASSIGN(
       std::unique_ptr<StageExecutor> stage,
       LocalStage::create(
           loaded.model, loaded.file, whole_model(loaded.model->spec()), options, pool));
-  std::vector<std::unique_ptr<StageExecutor>> stages;
-  stages.push_back(std::move(stage));
-  return Pipeline::create(std::move(stages));
+  return pipeline_of(std::move(stage));
+}
+
+Result<Pipeline> make_cuda_pipeline(const LoadedModel& loaded, const CudaStageOptions& options) {
+  TANDEM_TRY_ASSIGN(
+      std::unique_ptr<StageExecutor> stage,
+      CudaStage::create(loaded.model, *loaded.file, whole_model(loaded.model->spec()), options));
+  return pipeline_of(std::move(stage));
 }
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include "coordinator/tokenizer/tokenizer.h"
 #include "model/gguf/gguf_file.h"
 #include "model/spec/model.h"
+#include "worker/cuda_stage.h"
 #include "worker/local_stage.h"
 
 namespace tandem {
@@ -28,5 +29,8 @@ Result<LoadedModel> load_model(const std::string& path);
 /// The whole model as one local stage. `pool` outlives the pipeline.
 Result<Pipeline> make_local_pipeline(
     const LoadedModel& loaded, const LocalStageOptions& options, ThreadPool& pool);
+
+/// The whole model as one stage on a GPU.
+Result<Pipeline> make_cuda_pipeline(const LoadedModel& loaded, const CudaStageOptions& options);
 
 }  // namespace tandem
