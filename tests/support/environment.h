@@ -11,4 +11,7 @@ namespace tandem::test {
 /// vocabulary. Unset or empty: the tests on it skip.
 std::optional<std::string> deepseek_tokenizer_path();
 
+/// TANDEM_TEST_NANO_F16: path of the nano model with F16 weights.
+std::optional<std::string> nano_f16_path();
+
 }  // namespace tandem::test
