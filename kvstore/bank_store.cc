@@ -101,6 +101,14 @@ BankStore::RowRange BankStore::live_rows(const SlabSpec& slab, int64_t length) c
   TANDEM_UNREACHABLE();
 }
 
+BankStore::RowRange BankStore::kept_rows(const SlabSpec& slab, const Bank& bank) const {
+  RowRange rows = live_rows(slab, bank.length);
+  if (slab.kind == SlabKind::kRing) {
+    rows.begin = std::max<int64_t>(0, rows.begin - bank.rewind_left);
+  }
+  return rows;
+}
+
 template <class Fn>
 Status BankStore::for_each_part(int32_t slab_id, int64_t bank, RowRange rows, Fn&& fn) const {
   const SlabView& view = views_[slab_id];
@@ -120,11 +128,7 @@ Status BankStore::fork(int64_t from, int64_t to) {
   reset(to);
   const int64_t offset_banks = to - from;
   for (int32_t id = 0; id < static_cast<int32_t>(views_.size()); ++id) {
-    const SlabSpec& slab = plan_.slabs[id];
-    RowRange rows = live_rows(slab, banks_[from].length);
-    if (slab.kind == SlabKind::kRing) {
-      rows.begin = std::max<int64_t>(0, rows.begin - banks_[from].rewind_left);
-    }
+    const RowRange rows = kept_rows(plan_.slabs[id], banks_[from]);
     TANDEM_TRY(for_each_part(id, from, rows, [&](std::byte* part, size_t bytes) {
       return allocator_->copy(part + offset_banks * views_[id].bank_bytes, part, bytes);
     }));
@@ -134,11 +138,11 @@ Status BankStore::fork(int64_t from, int64_t to) {
 }
 
 Result<CheckpointId> BankStore::checkpoint(int64_t bank) {
-  Checkpoint made{next_checkpoint_++, bank, banks_[bank].length, {}};
+  Checkpoint made{next_checkpoint_++, bank, banks_[bank], {}};
   for (int32_t id = 0; id < static_cast<int32_t>(views_.size()); ++id) {
     if (plan_.slabs[id].kind != SlabKind::kRing) continue;
     TANDEM_TRY(for_each_part(
-        id, bank, live_rows(plan_.slabs[id], made.length), [&](std::byte* part, size_t bytes) {
+        id, bank, kept_rows(plan_.slabs[id], made.state), [&](std::byte* part, size_t bytes) {
           const size_t used = made.rings.size();
           made.rings.resize(used + bytes);
           return allocator_->copy(made.rings.data() + used, part, bytes);
@@ -160,15 +164,15 @@ Status BankStore::restore(int64_t bank, CheckpointId id) {
   for (int32_t slab_id = 0; slab_id < static_cast<int32_t>(views_.size()); ++slab_id) {
     if (plan_.slabs[slab_id].kind != SlabKind::kRing) continue;
     TANDEM_TRY(for_each_part(
-        slab_id, bank, live_rows(plan_.slabs[slab_id], found->length),
+        slab_id, bank, kept_rows(plan_.slabs[slab_id], found->state),
         [&](std::byte* part, size_t bytes) {
           const std::byte* from = found->rings.data() + used;
           used += bytes;
           return allocator_->copy(part, from, bytes);
         }));
   }
-  banks_[bank] = {found->length, 0};
-  drop_checkpoints_above(bank, found->length);
+  banks_[bank] = found->state;
+  drop_checkpoints_above(bank, banks_[bank].length);
   return {};
 }
 
@@ -178,7 +182,7 @@ void BankStore::drop_checkpoint(CheckpointId id) {
 
 void BankStore::drop_checkpoints_above(int64_t bank, int64_t length) {
   std::erase_if(
-      checkpoints_, [&](const Checkpoint& c) { return c.bank == bank && c.length > length; });
+      checkpoints_, [&](const Checkpoint& c) { return c.bank == bank && c.state.length > length; });
 }
 
 Status BankStore::save(int64_t bank, ByteSink& sink) const {

@@ -51,7 +51,8 @@ class BankStore {
   /// Keeps what truncate cannot get back: a copy of the rings. Dropped by reset, load and fork into
   /// the bank, and when the bank is truncated below it.
   Result<CheckpointId> checkpoint(int64_t bank);
-  /// Takes the bank back to the checkpoint, which stays.
+  /// Takes the bank back to the checkpoint, which stays. It can be truncated from there as it could
+  /// be when the checkpoint was made.
   /// Errors: kNotFound if it was dropped.
   Status restore(int64_t bank, CheckpointId id);
   void drop_checkpoint(CheckpointId id);
@@ -71,8 +72,8 @@ class BankStore {
   struct Checkpoint {
     CheckpointId id = 0;
     int64_t bank = 0;
-    int64_t length = 0;
-    std::vector<std::byte> rings;
+    Bank state;
+    std::vector<std::byte> rings;  // kept_rows of each ring
   };
   /// Rows [begin, end) of a slab that a bank of `length` tokens needs.
   struct RowRange {
@@ -83,6 +84,8 @@ class BankStore {
   BankStore(StatePlan plan, StateLimits limits, Allocator& allocator)
       : plan_(std::move(plan)), limits_(limits), allocator_(&allocator) {}
   RowRange live_rows(const SlabSpec& slab, int64_t length) const;
+  /// live_rows, and before them what truncate can still go back to.
+  RowRange kept_rows(const SlabSpec& slab, const Bank& bank) const;
   /// Calls fn(pointer, bytes) for each contiguous part of the rows, in order.
   template <class Fn>
   Status for_each_part(int32_t slab_id, int64_t bank, RowRange rows, Fn&& fn) const;

@@ -35,7 +35,9 @@ int64_t BankDirectory::find(std::span<const int32_t> tokens) const {
   for (size_t i = 0; i < banks_.size(); ++i) {
     if (banks_[i].busy) continue;
     const int64_t num_common = common_prefix(banks_[i].tokens, tokens);
-    if (num_common > best_common) {
+    const bool is_shorter =
+        best >= 0 && num_common > 0 && banks_[i].tokens.size() < banks_[best].tokens.size();
+    if (num_common > best_common || (num_common == best_common && is_shorter)) {
       best = static_cast<int64_t>(i);
       best_common = num_common;
     }
@@ -77,25 +79,42 @@ Result<BankDirectory::Lease> BankDirectory::acquire(std::span<const int32_t> pro
 
 Result<int64_t> BankDirectory::cut(int64_t bank_idx, int64_t length) {
   Bank& bank = banks_[bank_idx];
-  if (length == static_cast<int64_t>(bank.tokens.size())) return length;
-  Status status = pipeline_.truncate(bank_idx, length);
-  if (!status.ok() && status.code() != StatusCode::kAborted) {
-    discard(bank_idx);
-    return status;
+  const auto num_tokens = static_cast<int64_t>(bank.tokens.size());
+  // After an error a stage may hold other tokens than the history says.
+  if (pipeline_.length(bank_idx) != num_tokens) {
+    drop_checkpoints_above(bank, -1);
+    bank.tokens.clear();
+    TANDEM_TRY(pipeline_.reset(bank_idx));
+    return 0;
   }
-  if (!status.ok()) {
-    drop_checkpoints_above(bank, length);
-    length = bank.checkpoints.empty() ? 0 : bank.checkpoints.back().length;
-    status = length == 0 ? pipeline_.reset(bank_idx)
-                         : pipeline_.restore(bank_idx, bank.checkpoints.back().ids);
-    if (!status.ok()) {
-      discard(bank_idx);
-      return status;
+  if (length == num_tokens) return length;
+  if (const Status status = pipeline_.truncate(bank_idx, length); !status.ok()) {
+    length = status.code() == StatusCode::kAborted ? rewind_to_checkpoint(bank_idx, length) : 0;
+    if (length == 0) {
+      drop_checkpoints_above(bank, -1);
+      bank.tokens.clear();
+      TANDEM_TRY(pipeline_.reset(bank_idx));
     }
   }
   bank.tokens.resize(static_cast<size_t>(length));
   drop_checkpoints_above(bank, length);
   return length;
+}
+
+int64_t BankDirectory::rewind_to_checkpoint(int64_t bank_idx, int64_t length) {
+  Bank& bank = banks_[bank_idx];
+  // From a checkpoint a little beyond, the rings may still reach back to `length`.
+  const auto beyond = std::find_if(
+      bank.checkpoints.begin(), bank.checkpoints.end(),
+      [&](const Checkpoint& checkpoint) { return checkpoint.length >= length; });
+  if (beyond != bank.checkpoints.end() && pipeline_.restore(bank_idx, beyond->ids).ok() &&
+      pipeline_.truncate(bank_idx, length).ok()) {
+    return length;
+  }
+  drop_checkpoints_above(bank, length);
+  if (bank.checkpoints.empty()) return 0;
+  const Checkpoint& below = bank.checkpoints.back();
+  return pipeline_.restore(bank_idx, below.ids).ok() ? below.length : 0;
 }
 
 void BankDirectory::append(int64_t bank, std::span<const int32_t> tokens) {

@@ -24,7 +24,7 @@ class BankDirectory {
 
   /// Takes an idle bank for the prompt: the one that saves most work, else an empty one, else the
   /// least recently used. At least the prompt's last token is left to compute.
-  /// Errors: kResourceExhausted if every bank is busy; the pipeline's.
+  /// Errors: kResourceExhausted if every bank is busy; the pipeline's if it cannot empty the bank.
   Result<Lease> acquire(std::span<const int32_t> prompt);
   /// Notes tokens that a step wrote.
   void append(int64_t bank, std::span<const int32_t> tokens);
@@ -44,7 +44,8 @@ class BankDirectory {
   };
   void describe(std::vector<BankInfo>& out) const;
   std::span<const int32_t> tokens(int64_t bank) const { return banks_[bank].tokens; }
-  /// The idle bank with the longest common prefix with `tokens`, or -1.
+  /// The idle bank with the longest common prefix with `tokens`, of several the one with least
+  /// behind it; -1 if all are busy.
   int64_t find(std::span<const int32_t> tokens) const;
 
  private:
@@ -60,8 +61,12 @@ class BankDirectory {
   };
 
   int64_t choose(std::span<const int32_t> prompt, int64_t& num_common) const;
-  /// Makes the bank hold `length` of its tokens or fewer; returns how many.
+  /// Makes the bank hold `length` of its tokens or fewer; returns how many. Errors: only if the
+  /// bank cannot even be emptied.
   Result<int64_t> cut(int64_t bank, int64_t length);
+  /// Takes the pipeline back from the checkpoints, nearest first; returns the length reached, 0 if
+  /// none helps.
+  int64_t rewind_to_checkpoint(int64_t bank, int64_t length);
   void drop_checkpoints_above(Bank& bank, int64_t length);
 
   Pipeline& pipeline_;

@@ -15,7 +15,13 @@ Engine::Engine(
       protocol_(protocol),
       clock_(clock),
       options_(options),
-      directory_(pipeline) {}
+      directory_(pipeline) {
+  set_power_percent(options.power_percent);
+}
+
+void Engine::set_power_percent(int percent) {
+  options_.power_percent = std::clamp(percent, 1, 100);
+}
 
 Status Engine::submit(GenerationRequest request) {
   const auto prompt_tokens = static_cast<int64_t>(request.prompt.size());
@@ -145,8 +151,9 @@ void Engine::after_step(std::span<const PlannedRows> plan, ConstRows logits) {
       stats_.prompt_tokens += part.num_rows;
       sequence.request.listener->on_prefill(
           sequence.num_done, prompt_tokens, sequence.result.cached_tokens);
-      // A later prompt often differs from the very end on, where a chat turn begins.
-      if (sequence.num_done % kChunkGridTokens == 0) {
+      // A later prompt often differs from just before the end on, where an answer began: the rings
+      // reach back to there from a checkpoint at the end, but not from behind the answer.
+      if (sequence.num_done % kChunkGridTokens == 0 || sequence.num_done == prompt_tokens) {
         (void)directory_.keep_checkpoint(sequence.bank);  // only costs a later replay if it fails
       }
     }
@@ -166,6 +173,9 @@ bool Engine::accept_logits(Sequence& sequence, std::span<const float> logits) {
   GenerationResult& result = sequence.result;
   Result<Generation::Outcome> outcome = sequence.generation.advance(logits);
   if (!outcome.ok()) {
+    // Logits that are no numbers come from a state that is not worth keeping.
+    directory_.discard(sequence.bank);
+    sequence.bank = -1;
     finish(sequence, FinishReason::kError, outcome.status());
     return true;
   }
@@ -213,7 +223,7 @@ void Engine::fail_all(std::span<const PlannedRows> plan, const Status& status) {
 
 void Engine::throttle(Clock::Time step_started) {
   if (options_.power_percent >= 100) return;
-  const auto busy = clock_.now() - step_started;
+  const auto busy = std::max(Clock::Time::duration{}, clock_.now() - step_started);
   clock_.sleep_for(busy * (100 - options_.power_percent) / options_.power_percent);
 }
 
@@ -226,7 +236,9 @@ EngineStats Engine::stats() const {
 
 Status Engine::save_state(std::span<const int32_t> tokens, ByteSink& sink) {
   const int64_t bank = directory_.find(tokens);
-  if (bank < 0 || directory_.tokens(bank).empty()) {
+  const bool shares_any = bank >= 0 && !tokens.empty() && !directory_.tokens(bank).empty() &&
+                          directory_.tokens(bank).front() == tokens.front();
+  if (!shares_any) {
     return Status(StatusCode::kNotFound, "no idle bank holds these tokens");
   }
   TANDEM_TRY(write_state_header(sink, options_.fingerprint, directory_.tokens(bank)));
@@ -236,7 +248,8 @@ Status Engine::save_state(std::span<const int32_t> tokens, ByteSink& sink) {
 Result<std::vector<int32_t>> Engine::load_state(ByteSource& source) {
   TANDEM_TRY_ASSIGN(
       std::vector<int32_t> tokens,
-      read_state_header(source, options_.fingerprint, pipeline_.context_tokens()));
+      read_state_header(
+          source, options_.fingerprint, pipeline_.context_tokens(), pipeline_.vocab_size()));
   TANDEM_TRY_ASSIGN(const BankDirectory::Lease lease, directory_.acquire(tokens));
   directory_.discard(lease.bank);
   TANDEM_TRY(pipeline_.load(lease.bank, source));

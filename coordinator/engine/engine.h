@@ -21,7 +21,7 @@ namespace tandem {
 struct EngineOptions {
   int64_t queue_max = 256;  // requests that wait for a bank
   int64_t prefill_rows_beside_decode = 128;
-  int power_percent = 100;  // 1 to 100: share of the time that steps may take
+  int power_percent = 100;  // clamped to 1 to 100: share of the time that steps may take
   std::string fingerprint;  // of the model; saved states carry it
 };
 
@@ -65,7 +65,8 @@ class Engine {
   EngineStats stats() const;
   void describe_banks(std::vector<BankDirectory::BankInfo>& out) const { directory_.describe(out); }
   int64_t context_tokens() const { return pipeline_.context_tokens(); }
-  void set_power_percent(int percent) { options_.power_percent = percent; }
+  /// Limits: clamped to 1 to 100.
+  void set_power_percent(int percent);
 
   /// Writes the state that shares most with `tokens`, with its token history.
   /// Errors: kNotFound if no idle bank holds any of them; the sink's.

@@ -75,7 +75,11 @@ void Generation::match_stops() {
   events_.clear();
   for (Event& event : parsed_) {
     if (stop_.hit().has_value()) return;  // nothing after the cut is shown
-    if (event.kind == Event::Kind::kContent) event.data = std::string(stop_.push(event.data));
+    if (event.kind == Event::Kind::kContent) {
+      event.data = std::string(stop_.push(event.data));
+    } else if (event.kind == Event::Kind::kToolBegin) {
+      flush_stops();  // a stop string does not reach over a call
+    }
     if (event.kind != Event::Kind::kContent || !event.data.empty()) {
       events_.push_back(std::move(event));
     }
@@ -92,9 +96,14 @@ void Generation::finish() {
     if (!text.empty()) events_.push_back({Event::Kind::kContent, std::move(text), 0});
   }
   match_stops();
-  if (stop_strings_.empty() || stop_.hit().has_value()) return;
+  if (!stop_strings_.empty() && !stop_.hit().has_value()) flush_stops();
+}
+
+void Generation::flush_stops() {
   std::string rest(stop_.finish());
   if (!rest.empty()) events_.push_back({Event::Kind::kContent, std::move(rest), 0});
+  if (stop_.hit().has_value()) return;
+  if (auto fresh = StopMatcher::create(stop_strings_); fresh.ok()) stop_ = std::move(*fresh);
 }
 
 std::optional<std::string> Generation::stop_string() const {

@@ -46,6 +46,7 @@ struct GenerationResult {
 };
 
 /// Follows one generation. Calls come from the engine's owner thread, in order, and return quickly.
+/// A listener does not call the engine.
 class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
@@ -105,6 +106,8 @@ class Generation {
       : sampler_(std::move(sampler)), stop_(std::move(stop)), decoder_(std::move(decoder)) {}
   void add_text(int32_t token, std::string_view bytes);
   void match_stops();
+  /// Shows what the stop matcher holds back, as content.
+  void flush_stops();
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   Sampler sampler_;

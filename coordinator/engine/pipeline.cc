@@ -20,7 +20,13 @@ Result<Pipeline> Pipeline::create(std::vector<std::unique_ptr<StageExecutor>> st
             info.vocab_size == first.vocab_size && info.boundary_width == first.boundary_width,
         str_cat("stage ", i, " differs from the first in banks, context, vocabulary or width"));
   }
-  return Pipeline(std::move(stages));
+  Pipeline made(std::move(stages));
+  TANDEM_REQUIRE(
+      made.max_rows() >= made.num_banks(),
+      str_cat(
+          "a step takes ", made.max_rows(), " rows, fewer than the ", made.num_banks(),
+          " banks; raise --chunk"));
+  return made;
 }
 
 Pipeline::Pipeline(std::vector<std::unique_ptr<StageExecutor>> stages)
@@ -34,6 +40,15 @@ Result<ConstRows> Pipeline::run(const StepBatch& batch) {
     TANDEM_TRY(stage->submit({&batch, result.boundary}));
     TANDEM_TRY_ASSIGN(result, stage->collect());
   }
+  const auto wanted = std::count_if(
+      batch.rows.begin(), batch.rows.end(), [](const StepRow& row) { return row.wants_logits; });
+  if (result.logits.rows != wanted || (wanted > 0 && result.logits.cols != vocab_size())) {
+    return Status(
+        StatusCode::kInternal,
+        str_cat(
+            "the last stage returned logits [", result.logits.rows, ", ", result.logits.cols,
+            "], asked for [", wanted, ", ", vocab_size(), "]"));
+  }
   return result.logits;
 }
 
@@ -44,15 +59,19 @@ Status Pipeline::on_all(int64_t bank, Fn&& fn) {
     if (status.ok()) continue;
     // A refusal by the first stage left everything as it was; later the stages disagree.
     if (i == 0 && status.code() == StatusCode::kAborted) return status;
-    TANDEM_TRY(reset(bank));
+    (void)reset(bank);  // `status` says more; a stage that cannot reset fails the next step
     return status;
   }
   return {};
 }
 
 Status Pipeline::reset(int64_t bank) {
-  for (const auto& stage : stages_) TANDEM_TRY(stage->reset(bank));
-  return {};
+  Status first_error;
+  for (const auto& stage : stages_) {
+    const Status status = stage->reset(bank);
+    if (first_error.ok()) first_error = status;
+  }
+  return first_error;
 }
 
 Status Pipeline::truncate(int64_t bank, int64_t length) {
@@ -66,8 +85,12 @@ Status Pipeline::fork(int64_t from, int64_t to) {
 Result<PipelineCheckpoint> Pipeline::checkpoint(int64_t bank) {
   PipelineCheckpoint made;
   for (const auto& stage : stages_) {
-    TANDEM_TRY_ASSIGN(const CheckpointId id, stage->checkpoint(bank));
-    made.push_back(id);
+    const Result<CheckpointId> id = stage->checkpoint(bank);
+    if (!id.ok()) {
+      drop_checkpoint(made);
+      return id.status();
+    }
+    made.push_back(*id);
   }
   return made;
 }
@@ -78,7 +101,7 @@ Status Pipeline::restore(int64_t bank, const PipelineCheckpoint& checkpoint) {
 }
 
 void Pipeline::drop_checkpoint(const PipelineCheckpoint& checkpoint) {
-  for (size_t i = 0; i < stages_.size(); ++i) {
+  for (size_t i = 0; i < checkpoint.size(); ++i) {
     // A lost stage has nothing to drop; the next step reports the loss.
     (void)stages_[i]->drop_checkpoint(checkpoint[i]);
   }

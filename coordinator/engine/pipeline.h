@@ -16,8 +16,8 @@ using PipelineCheckpoint = std::vector<CheckpointId>;  // one a stage
 /// Threads: one owner.
 class Pipeline {
  public:
-  /// Errors: kInvalidArgument if the stages do not cover the layers in order, or differ in banks,
-  /// context or vocabulary.
+  /// Errors: kInvalidArgument if the stages do not cover the layers in order, differ in banks,
+  /// context or vocabulary, or take fewer rows than there are banks.
   static Result<Pipeline> create(std::vector<std::unique_ptr<StageExecutor>> stages);
 
   int64_t num_banks() const { return stages_.front()->info().num_banks; }
@@ -27,7 +27,8 @@ class Pipeline {
   int64_t length(int64_t bank) const { return stages_.front()->length(bank); }
 
   /// Runs one step through all stages. Logits [rows that want them, vocab_size], valid until the
-  /// next. Errors: as StageExecutor::submit and collect.
+  /// next. Errors: as StageExecutor::submit and collect; kInternal if the logits have another
+  /// shape.
   Result<ConstRows> run(const StepBatch& batch);
 
   /// On every stage; see BankStore. After an error the bank is reset.

@@ -17,11 +17,11 @@ Status for_each_logits(
     Pipeline& pipeline, std::span<const int32_t> tokens, LogitsWanted wanted,
     const LogitsCallback& callback) {
   const auto num_tokens = static_cast<int64_t>(tokens.size());
+  TANDEM_REQUIRE(num_tokens >= 1, "there are no tokens to run");
   TANDEM_REQUIRE(
-      num_tokens >= 1 && num_tokens <= pipeline.context_tokens(),
-      str_cat(
-          num_tokens, " tokens do not fit the context of ", pipeline.context_tokens(),
-          "; raise --ctx"));
+      num_tokens <= pipeline.context_tokens(), str_cat(
+                                                   num_tokens, " tokens do not fit the context of ",
+                                                   pipeline.context_tokens(), "; raise --ctx"));
   TANDEM_TRY(pipeline.reset(0));
   const int64_t rows_max = wanted == LogitsWanted::kAll
                                ? std::min(pipeline.max_rows(), kScoredRowsMax)

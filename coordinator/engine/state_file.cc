@@ -30,7 +30,8 @@ Status write_state_header(
 }
 
 Result<std::vector<int32_t>> read_state_header(
-    ByteSource& source, const std::string& fingerprint, int64_t context_tokens) {
+    ByteSource& source, const std::string& fingerprint, int64_t context_tokens,
+    int64_t vocab_size) {
   FileHeader header;
   TANDEM_TRY(source.read(writable_bytes_of(header)));
   if (header.magic != kMagic || header.fingerprint_bytes > kFingerprintBytesMax) {
@@ -43,7 +44,7 @@ Result<std::vector<int32_t>> read_state_header(
   TANDEM_TRY(source.read(std::as_writable_bytes(std::span(saved))));
   TANDEM_REQUIRE(
       saved == fingerprint,
-      str_cat("the session was saved with model ", saved, ", this one is ", fingerprint));
+      str_cat("the session was saved with another model than this one, ", fingerprint));
   int64_t num_tokens = 0;
   TANDEM_TRY(source.read(writable_bytes_of(num_tokens)));
   if (num_tokens < 1) return Status(StatusCode::kDataLoss, "the saved session has no tokens");
@@ -52,6 +53,13 @@ Result<std::vector<int32_t>> read_state_header(
       str_cat("the saved session has ", num_tokens, " tokens, the context holds ", context_tokens));
   std::vector<int32_t> tokens(static_cast<size_t>(num_tokens));
   TANDEM_TRY(source.read(std::as_writable_bytes(std::span(tokens))));
+  for (const int32_t token : tokens) {
+    if (token < 0 || token >= vocab_size) {
+      return Status(
+          StatusCode::kDataLoss,
+          str_cat("the saved session has token ", token, ", outside the vocabulary"));
+    }
+  }
   return tokens;
 }
 

@@ -16,9 +16,9 @@ namespace tandem {
 Status write_state_header(
     ByteSink& sink, const std::string& fingerprint, std::span<const int32_t> tokens);
 
-/// Errors: kDataLoss if it is no saved session, kInvalidArgument if it is of another model or
-/// longer than the context.
+/// Errors: kDataLoss if it is no saved session, cut short or names a token outside the vocabulary;
+/// kInvalidArgument if it is of another version or model, or does not fit the context.
 Result<std::vector<int32_t>> read_state_header(
-    ByteSource& source, const std::string& fingerprint, int64_t context_tokens);
+    ByteSource& source, const std::string& fingerprint, int64_t context_tokens, int64_t vocab_size);
 
 }  // namespace tandem

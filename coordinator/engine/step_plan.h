@@ -25,7 +25,9 @@ struct PlannedRows {
 
 /// The next step: one row of every sequence that has one token left, then prompts in order. A
 /// prompt is cut at absolute multiples of kChunkGridTokens, so that its chunks do not depend on
-/// what else runs. Pure: no clock, no I/O. Empty if there are no sequences.
+/// what else runs; only when less than that is left of the step is it cut there, so that it
+/// always moves. Pure: no clock, no I/O. Empty only if there are no sequences.
+/// Limits: max_rows >= 1.
 std::vector<PlannedRows> plan_step(
     std::span<const SequenceView> sequences, const StepLimits& limits);
 
