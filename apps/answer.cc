@@ -54,6 +54,7 @@ void AnswerListener::take(std::span<const Event> events) {
         if (!message_.tool_calls.empty()) message_.tool_calls.front().sampled_block = event.data;
         break;
       case Event::Kind::kParseError:
+        message_.tool_calls.clear();  // those of a broken block are void
         if (options_.prints) err_.write_dim(str_cat("\n[", event.data, "]\n"));
         break;
     }
@@ -73,7 +74,20 @@ void AnswerListener::end_reasoning() {
   out_.write("\n\n");
 }
 
-std::string timing_line(const GenerationResult& result) {
+namespace {
+
+/// ", and why" for an answer that was cut.
+const char* end_note(const GenerationResult& result, int64_t context_tokens) {
+  if (result.reason == FinishReason::kCancelled) return ", stopped";
+  if (result.reason != FinishReason::kLength) return "";
+  return result.prompt_tokens + result.generated_tokens >= context_tokens
+             ? ", cut because the context is full (-c)"
+             : ", cut at the limit (-n)";
+}
+
+}  // namespace
+
+std::string timing_line(const GenerationResult& result, int64_t context_tokens) {
   char text[200];
   const int64_t computed = result.prompt_tokens - result.cached_tokens;
   const double prefill_rate =
@@ -83,9 +97,10 @@ std::string timing_line(const GenerationResult& result) {
           ? static_cast<double>(result.generated_tokens - 1) / result.decode_seconds
           : 0;
   std::snprintf(
-      text, sizeof(text), "%lld prompt tokens (%lld cached) at %.1f/s, %lld generated at %.1f/s",
+      text, sizeof(text), "%lld prompt tokens (%lld cached) at %.1f/s, %lld generated at %.1f/s%s",
       static_cast<long long>(result.prompt_tokens), static_cast<long long>(result.cached_tokens),
-      prefill_rate, static_cast<long long>(result.generated_tokens), decode_rate);
+      prefill_rate, static_cast<long long>(result.generated_tokens), decode_rate,
+      end_note(result, context_tokens));
   return text;
 }
 

@@ -47,7 +47,8 @@ class AnswerListener final : public GenerationListener {
   bool in_reasoning_ = false;
 };
 
-/// "12 prompt tokens (4 cached) at 80.1/s, 30 generated at 61.2/s".
-std::string timing_line(const GenerationResult& result);
+/// "12 prompt tokens (4 cached) at 80.1/s, 30 generated at 61.2/s", and why the answer ended if it
+/// did not end by itself.
+std::string timing_line(const GenerationResult& result, int64_t context_tokens);
 
 }  // namespace tandem

@@ -46,8 +46,9 @@ class Chat {
           spec.name, ", context of ", runtime_->engine().context_tokens(),
           " tokens. /help lists the commands.\n"));
     }
-    LineEditor editor(default_history_path());
-    while (const auto line = editor.read("tandem> ")) {
+    LineEditor editor(default_history_path(), interrupt_);
+    while (auto line = editor.read("tandem> ")) {
+      trim(*line);
       if (line->empty()) continue;
       if (line->front() != '/') {
         answer(*line);
@@ -73,9 +74,9 @@ class Chat {
     TANDEM_TRY_ASSIGN(
         GenerationRequest request,
         chat_request(runtime_->loaded(), messages_, mode_, options_.sampling));
-    InterruptFlag interrupt;
+    interrupt_.clear();
     const auto listener =
-        std::make_shared<AnswerListener>(AnswerListener::Options{true, true, &interrupt});
+        std::make_shared<AnswerListener>(AnswerListener::Options{true, true, &interrupt_});
     request.listener = listener;
     std::vector<int32_t> tokens = request.prompt;
     TANDEM_TRY(runtime_->engine().submit(std::move(request)));
@@ -84,7 +85,8 @@ class Chat {
     for (const Choice& choice : listener->choices()) tokens.push_back(choice.token);
     tokens_ = std::move(tokens);
     messages_.push_back(listener->message());
-    err_.write_dim(str_cat(timing_line(listener->result()), "\n"));
+    err_.write_dim(
+        str_cat(timing_line(listener->result(), runtime_->engine().context_tokens()), "\n"));
     return {};
   }
 
@@ -92,18 +94,20 @@ class Chat {
   bool obey(const std::string& line) {
     const size_t space = line.find(' ');
     const std::string name = line.substr(0, space);
-    const std::string argument = space == std::string::npos ? "" : line.substr(space + 1);
+    std::string argument = space == std::string::npos ? "" : line.substr(space + 1);
+    trim(argument);
     if (name == "/quit" || name == "/exit") return false;
     if (name == "/help") {
       err_.write(kHelp);
     } else if (name == "/think") {
-      mode_ = ThinkMode::kHigh;
+      change_mode(ThinkMode::kHigh, "reasons before it answers");
     } else if (name == "/think-max") {
-      mode_ = ThinkMode::kMax;
+      change_mode(ThinkMode::kMax, "reasons at length");
     } else if (name == "/nothink") {
-      mode_ = ThinkMode::kOff;
+      change_mode(ThinkMode::kOff, "answers at once");
     } else if (name == "/reset") {
       reset();
+      err_.write_dim("new chat\n");
     } else if (name == "/ctx") {
       change_context(argument);
     } else if (name == "/power") {
@@ -128,6 +132,17 @@ class Chat {
     system.role = Role::kSystem;
     system.content = options_.system;
     messages_.push_back(std::move(system));
+  }
+
+  void change_mode(ThinkMode mode, const char* what) {
+    mode_ = mode;
+    err_.write_dim(str_cat("the model now ", what, "\n"));
+  }
+
+  static void trim(std::string& text) {
+    constexpr const char* kSpace = " \t\r";
+    text.erase(0, text.find_first_not_of(kSpace));
+    text.erase(text.find_last_not_of(kSpace) + 1);
   }
 
   Result<int64_t> number(const std::string& text, int64_t low, int64_t high) const {
@@ -165,6 +180,7 @@ class Chat {
   }
 
   void read(const std::string& path) {
+    if (path.empty()) return complain(invalid_argument("name a file to read"));
     auto text = read_text_file(path, kReadBytesMax);
     if (!text.ok()) return complain(text.status());
     answer(*text);
@@ -175,6 +191,7 @@ class Chat {
     if (!chat.ok()) return complain(chat.status());
     messages_ = std::move(chat->messages);
     mode_ = chat->mode;
+    tokens_ = std::move(chat->tokens);
     err_.write(str_cat("loaded ", messages_.size(), " messages\n"));
   }
 
@@ -185,6 +202,7 @@ class Chat {
   void complain(const Status& status) { err_.write(str_cat("tandem: ", status.message(), "\n")); }
 
   ChatOptions options_;
+  InterruptFlag interrupt_;
   ThinkMode mode_;
   std::unique_ptr<Runtime> runtime_;
   std::vector<Message> messages_;

@@ -32,16 +32,17 @@ Result<LoadedChat> parse_transcript(const std::string& text) {
     return not_a_chat;
   }
   LoadedChat chat;
-  const int mode = json.value("think", 0);
-  if (mode < 0 || mode > static_cast<int>(ThinkMode::kMax)) return not_a_chat;
+  if (!json.contains("think") || !json["think"].is_number_integer()) return not_a_chat;
+  const auto mode = json["think"].get<int64_t>();
+  if (mode < 0 || mode > static_cast<int64_t>(ThinkMode::kMax)) return not_a_chat;
   chat.mode = static_cast<ThinkMode>(mode);
   for (const Json& entry : json["messages"]) {
     if (!entry.is_object() || !entry.contains("role") || !entry["role"].is_number_integer() ||
         !entry.contains("content") || !entry["content"].is_string()) {
       return not_a_chat;
     }
-    const int role = entry["role"].get<int>();
-    if (role < 0 || role > static_cast<int>(Role::kLatestReminder)) return not_a_chat;
+    const auto role = entry["role"].get<int64_t>();
+    if (role < 0 || role > static_cast<int64_t>(Role::kLatestReminder)) return not_a_chat;
     Message message;
     message.role = static_cast<Role>(role);
     message.content = entry["content"].get<std::string>();
@@ -58,6 +59,8 @@ Result<LoadedChat> parse_transcript(const std::string& text) {
 Status save_chat(
     const std::string& path, std::span<const Message> messages, ThinkMode mode, Engine& engine,
     std::span<const int32_t> tokens) {
+  TANDEM_REQUIRE(!path.empty(), "name a file to save to");
+  TANDEM_REQUIRE(!tokens.empty(), "there is nothing to save yet");
   TANDEM_TRY_ASSIGN(FileSink sink, FileSink::create(path));
   const std::string transcript = transcript_json(messages, mode);
   const uint64_t num_bytes = transcript.size();
@@ -68,6 +71,7 @@ Status save_chat(
 }
 
 Result<LoadedChat> load_chat(const std::string& path, Engine& engine) {
+  TANDEM_REQUIRE(!path.empty(), "name a file to load");
   TANDEM_TRY_ASSIGN(FileSource source, FileSource::open(path));
   uint64_t num_bytes = 0;
   TANDEM_TRY(source.read(writable_bytes_of(num_bytes)));
@@ -77,7 +81,7 @@ Result<LoadedChat> load_chat(const std::string& path, Engine& engine) {
   std::string transcript(num_bytes, '\0');
   TANDEM_TRY(source.read(std::as_writable_bytes(std::span(transcript))));
   TANDEM_TRY_ASSIGN(LoadedChat chat, parse_transcript(transcript));
-  TANDEM_TRY_ASSIGN([[maybe_unused]] const auto tokens, engine.load_state(source));
+  TANDEM_TRY_ASSIGN(chat.tokens, engine.load_state(source));
   return chat;
 }
 

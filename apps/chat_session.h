@@ -19,6 +19,7 @@ Status save_chat(
 struct LoadedChat {
   std::vector<Message> messages;
   ThinkMode mode = ThinkMode::kHigh;
+  std::vector<int32_t> tokens;  // of the model's state
 };
 
 /// Errors: those of FileSource; kDataLoss if it is no saved chat; those of Engine::load_state.

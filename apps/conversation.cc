@@ -20,9 +20,21 @@ void add_sampling_options(CLI::App& command, SamplingOptions& options) {
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Seed of the draws; 0: a new one each time")
       ->capture_default_str();
-  command.add_option("--presence-penalty", options.presence_penalty)->capture_default_str();
-  command.add_option("--frequency-penalty", options.frequency_penalty)->capture_default_str();
-  command.add_option("--repetition-penalty", options.repetition_penalty)->capture_default_str();
+  command
+      .add_option(
+          "--presence-penalty", options.presence_penalty,
+          "Taken once from the logit of each token generated before; -2 to 2")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--frequency-penalty", options.frequency_penalty,
+          "Taken from a token's logit each time it was generated; -2 to 2")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--repetition-penalty", options.repetition_penalty,
+          "Divides the logits of tokens seen before, prompt included; 1: off")
+      ->capture_default_str();
   command.add_option("--stop", options.stop, "End the answer before this text; may be repeated")
       ->type_name("TEXT");
 }

@@ -18,8 +18,10 @@ struct FreeText {
 
 }  // namespace
 
-LineEditor::LineEditor(std::string history_path)
-    : history_path_(std::move(history_path)), edits_(::isatty(STDIN_FILENO) == 1) {
+LineEditor::LineEditor(std::string history_path, InterruptFlag& interrupt)
+    : history_path_(std::move(history_path)),
+      interrupt_(interrupt),
+      edits_(::isatty(STDIN_FILENO) == 1) {
   if (!edits_) return;
   using_history();
   stifle_history(kHistoryLinesMax);
@@ -36,8 +38,13 @@ std::optional<std::string> LineEditor::read(const std::string& prompt) {
     if (!std::getline(std::cin, line)) return std::nullopt;
     return line;
   }
+  interrupt_.clear();
   const std::unique_ptr<char, FreeText> line(readline(prompt.c_str()));
-  if (line == nullptr) return std::nullopt;
+  if (interrupt_.raised()) return std::string();
+  if (line == nullptr) {
+    std::fputs("\n", stdout);  // Ctrl+D leaves the cursor behind the prompt
+    return std::nullopt;
+  }
   if (*line.get() != '\0') add_history(line.get());
   return std::string(line.get());
 }

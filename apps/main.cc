@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
@@ -13,6 +14,13 @@ constexpr int kExitUsage = 2;  // for every mistake of the caller, the file or t
 int fail(const std::string& message) {
   std::fprintf(stderr, "tandem: %s\n", message.c_str());
   return kExitUsage;
+}
+
+bool has_command(CLI::App& program, const std::string& name) {
+  const auto commands = program.get_subcommands([](CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
+    return command->get_name() == name;
+  });
 }
 
 int run_program(int argc, char** argv) {
@@ -33,6 +41,9 @@ int run_program(int argc, char** argv) {
   add_tokenize_command(program);
   add_inspect_command(program);
   program.footer("`tandem COMMAND --help` lists the options of a command.");
+  if (argc > 1 && argv[1][0] != '-' && !has_command(program, argv[1])) {
+    return fail(str_cat("unknown command ", argv[1], " (see tandem --help)"));
+  }
   try {
     program.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {

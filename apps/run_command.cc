@@ -76,7 +76,8 @@ void print_json(const AnswerListener& answer) {
   out["generated_tokens"] = result.generated_tokens;
   out["prefill_seconds"] = result.prefill_seconds;
   out["decode_seconds"] = result.decode_seconds;
-  std::printf("%s\n", out.dump().c_str());
+  std::printf(
+      "%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
 void run(const RunOptions& options) {
@@ -89,13 +90,14 @@ void run(const RunOptions& options) {
   if (!options.dump_logprobs.empty()) {
     request.sampling.logprobs = true;
     request.sampling.num_logprobs = options.dump_top_k;
+    // Before the answer takes its time.
+    require_ok(FileSink::create(options.dump_logprobs).status());
   }
 
   const InterruptFlag interrupt;
   const auto answer = std::make_shared<AnswerListener>(
       AnswerListener::Options{!options.json, !options.json, &interrupt});
   request.listener = answer;
-  const std::vector<int32_t> prompt = request.prompt;
   require_ok(runtime->engine().submit(std::move(request)));
   runtime->engine().run_until_idle();
 
@@ -110,7 +112,7 @@ void run(const RunOptions& options) {
     return;
   }
   Terminal err(stderr);
-  err.write_dim(str_cat(timing_line(answer->result()), "\n"));
+  err.write_dim(str_cat(timing_line(answer->result(), runtime->engine().context_tokens()), "\n"));
 }
 
 }  // namespace

@@ -55,6 +55,11 @@ void print_tokens(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens
 void tokenize(const TokenizeOptions& options, bool has_text) {
   const auto tokenizer = open_tokenizer(options);
   if (!options.decode.empty()) {
+    for (const int32_t token : options.decode) {
+      if (token >= 0 && token < tokenizer->size()) continue;
+      require_ok(invalid_argument(
+          str_cat("there is no token ", token, "; ids are 0 to ", tokenizer->size() - 1)));
+    }
     std::printf("%s\n", tokenizer->decode(options.decode, /*skip_special=*/false).c_str());
     return;
   }
