@@ -40,7 +40,10 @@ std::optional<std::string> LineEditor::read(const std::string& prompt) {
   }
   interrupt_.clear();
   const std::unique_ptr<char, FreeText> line(readline(prompt.c_str()));
-  if (interrupt_.raised()) return std::string();
+  if (interrupt_.raised()) {
+    std::fputs("\n", stdout);
+    return std::string();
+  }
   if (line == nullptr) {
     std::fputs("\n", stdout);  // Ctrl+D leaves the cursor behind the prompt
     return std::nullopt;
