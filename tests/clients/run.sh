@@ -51,6 +51,7 @@ start_server() {
 
 if ! fetch_packages "$here"; then
   tail -5 "$work/npm.log" >&2
+  echo "skipped: client tests: npm cannot fetch their packages" >&2
   echo "0 passed, 0 failed, 1 skipped"
   exit 0
 fi
@@ -72,6 +73,9 @@ files=("$@")
 # One file after the other: the machine is small, and the figures of one test are not to disturb another's.
 node --test --test-concurrency=1 --test-reporter=spec --test-reporter-destination=stderr \
   --test-reporter=tap --test-reporter-destination="$work/report.tap" "${files[@]}"
+
+# Names of what did not run or pass, one a line.
+sed -n 's/^ *not ok [0-9]* - \(.*\)/failed: \1/p; s/^ *ok [0-9]* - \(.*\) # SKIP \(.*\)/skipped: \1: \2/p' "$work/report.tap" >&2
 
 count() { sed -n "s/^# $1 \([0-9]*\)$/\1/p" "$work/report.tap" | tail -1; }
 failed=$(($(count fail) + $(count cancelled)))

@@ -57,7 +57,7 @@ Result<Script> Script::from_json(
     line.when = entry.value("when", "");
     line.reasoning = entry.value("reasoning", "");
     if (entry.contains("say")) {
-      const auto repeat = entry.value("repeat", nlohmann::json(1));
+      const auto repeat = entry.value("repeat", nlohmann::json(1u));
       TANDEM_REQUIRE(
           repeat.is_number_unsigned() && repeat <= kRepeatMax,
           str_cat("repeat of a script line is not in [0, ", kRepeatMax, "]"));

@@ -1,5 +1,6 @@
-// Real coding agents take one turn with a tool call against the scripted server: each in a home of
-// its own, without telemetry, and with no address to talk to but the server's.
+// Real coding agents take one turn with a tool call against the scripted server: each with the
+// settings of docs/clients.md, in a home of its own, without telemetry, and with no address to talk
+// to but the server's.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -9,6 +10,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { exportedVariables, snippets } from "../support/docs.js";
 import { startRecorder } from "../support/recorder.js";
 import { scripted } from "../support/servers.js";
 
@@ -58,7 +60,7 @@ function jsonLines(text) {
 
 function write(path, content) {
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content, null, 2));
+  writeFileSync(path, content);
 }
 
 describe("agents", () => {
@@ -92,23 +94,7 @@ describe("agents", () => {
   it("codex runs a command through /v1/responses", { skip: skipWithout(codex) }, async () => {
     recorder.clear();
     const own = join(home, "codex");
-    write(
-      join(own, ".codex/config.toml"),
-      `model = "scripted"
-model_provider = "tandem"
-model_context_window = 131072
-check_for_update_on_startup = false
-
-[analytics]
-enabled = false
-
-[model_providers.tandem]
-name = "Tandem"
-base_url = "${recorder.url}/v1"
-wire_api = "responses"
-stream_idle_timeout_ms = 1000000
-`,
-    );
+    write(join(own, ".codex/config.toml"), snippets("Codex CLI", "toml", recorder.url)[0]);
     const result = await runAgent(
       codex,
       ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "codex: run the command"],
@@ -134,17 +120,7 @@ stream_idle_timeout_ms = 1000000
       ["-p", "claude: run the command", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"],
       {
         home: join(home, "claude"),
-        env: {
-          ANTHROPIC_BASE_URL: recorder.url,
-          ANTHROPIC_AUTH_TOKEN: "none",
-          ANTHROPIC_MODEL: "scripted",
-          ANTHROPIC_DEFAULT_HAIKU_MODEL: "scripted",
-          ANTHROPIC_DEFAULT_SONNET_MODEL: "scripted",
-          ANTHROPIC_DEFAULT_OPUS_MODEL: "scripted",
-          CLAUDE_CODE_SUBAGENT_MODEL: "scripted",
-          CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-          CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK: "1",
-        },
+        env: exportedVariables(snippets("Claude Code", "sh", recorder.url)[0]),
       },
     );
     assertCleanTurn(result, "/v1/messages?", 2);
@@ -164,22 +140,7 @@ stream_idle_timeout_ms = 1000000
   it("opencode runs a command through /v1/chat/completions", { skip: skipWithout(opencode) }, async () => {
     recorder.clear();
     const own = join(home, "opencode");
-    write(join(own, ".config/opencode/opencode.json"), {
-      $schema: "https://opencode.ai/config.json",
-      autoupdate: false,
-      share: "disabled",
-      model: "tandem/scripted",
-      small_model: "tandem/scripted",
-      permission: { bash: "allow" },
-      provider: {
-        tandem: {
-          npm: "@ai-sdk/openai-compatible",
-          name: "Tandem",
-          options: { baseURL: `${recorder.url}/v1`, apiKey: "none" },
-          models: { scripted: { name: "Scripted", limit: { context: 131072, output: 32768 } } },
-        },
-      },
-    });
+    write(join(own, ".config/opencode/opencode.json"), snippets("opencode", "json", recorder.url)[0]);
     const result = await runAgent(opencode, ["run", "--format", "json", "agent: run the command"], {
       home: own,
       env: {
@@ -205,39 +166,10 @@ stream_idle_timeout_ms = 1000000
   it("pi runs a command through /v1/chat/completions", { skip: skipWithout(pi) }, async () => {
     recorder.clear();
     const own = join(home, "pi");
-    write(join(own, ".pi/agent/models.json"), {
-      providers: {
-        tandem: {
-          baseUrl: `${recorder.url}/v1`,
-          api: "openai-completions",
-          apiKey: "none",
-          compat: {
-            supportsStore: false,
-            supportsDeveloperRole: false,
-            supportsReasoningEffort: true,
-            supportsUsageInStreaming: true,
-            maxTokensField: "max_tokens",
-            supportsStrictMode: false,
-            thinkingFormat: "deepseek",
-            requiresReasoningContentOnAssistantMessages: true,
-          },
-          models: [
-            {
-              id: "scripted",
-              name: "Scripted",
-              reasoning: true,
-              input: ["text"],
-              contextWindow: 131072,
-              maxTokens: 32768,
-              cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-            },
-          ],
-        },
-      },
-    });
+    write(join(own, ".pi/agent/models.json"), snippets("Pi", "json", recorder.url)[0]);
     const result = await runAgent(
       process.execPath,
-      [pi, "--mode", "json", "-p", "--provider", "tandem", "--model", "scripted", "agent: run the command"],
+      [pi, "--mode", "json", "-p", "--provider", "tandem", "--model", "nano", "agent: run the command"],
       { home: own, env: { PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1" } },
     );
     assertCleanTurn(result, "/v1/chat/completions", 2);
