@@ -11,6 +11,7 @@ pid=
 trap 'kill $pid 2>/dev/null; rm -rf "$work"' EXIT
 status=0
 
+echo "{\"commit\":\"$(git -C "$repo" rev-parse --short HEAD)\",\"cores\":$(nproc)}"
 "$build/benchmarks/api/serve_overhead_bench" --model "$model" || status=1
 "$build/benchmarks/api/serve_overhead_bench" --model "$model" --real --samples 11 || status=1
 
