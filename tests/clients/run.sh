@@ -61,7 +61,7 @@ fi
 
 start_server nano "$build/apps/tandem" serve --port 0 && export TANDEM_NANO_URL=$url TANDEM_NANO_PID=$pid &&
   start_server scripted "$build/tests/api/scripted/scripted_server" \
-    --model "$repo/models/nano-q4_k.gguf" --script "$here/script.json" &&
+    --model "$repo/models/nano-q4_k.gguf" --script "$here/script.json" --step-us 500 &&
   export TANDEM_SCRIPTED_URL=$url TANDEM_SCRIPTED_PID=$pid || {
   echo "0 passed, 1 failed, 0 skipped"
   exit 1
@@ -75,7 +75,7 @@ node --test --test-concurrency=1 --test-reporter=spec --test-reporter-destinatio
   --test-reporter=tap --test-reporter-destination="$work/report.tap" "${files[@]}"
 
 # Names of what did not run or pass, one a line.
-sed -n 's/^ *not ok [0-9]* - \(.*\)/failed: \1/p; s/^ *ok [0-9]* - \(.*\) # SKIP \(.*\)/skipped: \1: \2/p' "$work/report.tap" >&2
+sed -n 's/^  *not ok [0-9]* - \(.*\)/failed: \1/p; s/^  *ok [0-9]* - \(.*\) # SKIP \(.*\)/skipped: \1: \2/p' "$work/report.tap" >&2
 
 count() { sed -n "s/^# $1 \([0-9]*\)$/\1/p" "$work/report.tap" | tail -1; }
 failed=$(($(count fail) + $(count cancelled)))
