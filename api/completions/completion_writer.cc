@@ -7,11 +7,10 @@ namespace {
 
 /// {tokens, token_logprobs, top_logprobs, text_offset}; offsets count from `offset`, in bytes.
 Json logprobs_object(std::span<const TokenInfo> tokens, int64_t offset) {
-  Json out;
-  Json& texts = out["tokens"] = Json::array();
-  Json& logprobs = out["token_logprobs"] = Json::array();
-  Json& tops = out["top_logprobs"] = Json::array();
-  Json& offsets = out["text_offset"] = Json::array();
+  Json texts = Json::array();
+  Json logprobs = Json::array();
+  Json tops = Json::array();
+  Json offsets = Json::array();
   for (const TokenInfo& token : tokens) {
     if (token.is_special || !token.logprob.has_value()) continue;
     texts.push_back(token_text(token.bytes));
@@ -24,6 +23,11 @@ Json logprobs_object(std::span<const TokenInfo> tokens, int64_t offset) {
     offsets.push_back(offset);
     offset += static_cast<int64_t>(token.bytes.size());
   }
+  Json out;
+  out["tokens"] = std::move(texts);
+  out["token_logprobs"] = std::move(logprobs);
+  out["top_logprobs"] = std::move(tops);
+  out["text_offset"] = std::move(offsets);
   return out;
 }
 
