@@ -34,7 +34,8 @@ struct ChatRequest {
   std::optional<Effort> effort;  // as the client asked; empty: the server's default
   int64_t num_choices = 1;
   OutputFormat format = OutputFormat::kText;
-  std::string schema_json;  // of kJsonSchema
+  std::string schema_json;   // of kJsonSchema
+  std::string format_param;  // the field that a format which cannot be kept is blamed on
   bool stream = false;
   bool include_usage = false;     // streams: report usage at the end
   bool include_progress = false;  // streams: report how much of the prompt is read

@@ -178,7 +178,7 @@ ApiResult<Prepared> Generator::prepare(const ChatRequest& request) {
   const Status status = constrain(request, thinks, generation);
   if (!status.ok()) {
     ApiError error = api_error(status);
-    error.param = request.format == OutputFormat::kText ? "tool_choice" : "response_format";
+    error.param = request.format == OutputFormat::kText ? "tool_choice" : request.format_param;
     return error;
   }
   return prepared;

@@ -6,6 +6,10 @@
 #include "api/chat/chat_surface.h"
 #include "api/completions/completion_surface.h"
 #include "api/generation/run.h"
+#include "api/messages/messages_reader.h"
+#include "api/messages/messages_surface.h"
+#include "api/openapi/openapi.h"
+#include "api/responses/responses_surface.h"
 #include "api/server/replies.h"
 #include "api/web/web_files.h"
 #include "base/log.h"
@@ -26,6 +30,14 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
     difference |= static_cast<unsigned char>(a[i] ^ b[b.empty() ? 0 : i % b.size()]);
   }
   return difference == 0 && !b.empty();
+}
+
+ApiResult<Json> read_body(const HttpRequest& request) {
+  auto body = parse_json(request.body);
+  if (body.ok()) return std::move(*body);
+  ApiError error;
+  error.message = str_cat("invalid JSON request: ", body.status().message());
+  return error;
 }
 
 bool matches(std::string_view pattern, std::string_view path) {
@@ -55,6 +67,8 @@ ApiServer::ApiServer(
       generator_(options_.generator, std::move(tokenizer), protocol, engine.context_tokens()) {
   surfaces_.emplace_back("/v1/chat/completions", std::make_unique<ChatSurface>());
   surfaces_.emplace_back("/v1/completions", std::make_unique<CompletionSurface>());
+  surfaces_.emplace_back("/v1/responses", std::make_unique<ResponsesSurface>(options_.responses));
+  surfaces_.emplace_back("/v1/messages", std::make_unique<MessagesSurface>());
 }
 
 const std::vector<ApiServer::Route>& ApiServer::routes() {
@@ -68,6 +82,10 @@ const std::vector<ApiServer::Route>& ApiServer::routes() {
       {"GET", "/v1/stats", &ApiServer::get_stats},
       {"POST", "/v1/chat/completions", &ApiServer::post_generation},
       {"POST", "/v1/completions", &ApiServer::post_generation},
+      {"GET", "/openapi.json", &ApiServer::get_openapi},
+      {"POST", "/v1/responses", &ApiServer::post_generation},
+      {"POST", "/v1/messages", &ApiServer::post_generation},
+      {"POST", "/v1/messages/count_tokens", &ApiServer::post_count_tokens},
   };
   return table;
 }
@@ -209,6 +227,26 @@ void ApiServer::get_model(HttpExchange& exchange) {
   exchange.reply(error_reply(error, ErrorStyle::kOpenAi));
 }
 
+void ApiServer::get_openapi(HttpExchange& exchange) {
+  HttpReply reply;
+  reply.content_type = "application/json";
+  reply.body = openapi_document();
+  exchange.reply(std::move(reply));
+}
+
+void ApiServer::post_count_tokens(HttpExchange& exchange) {
+  const auto fail = [&](const ApiError& error) {
+    exchange.reply(error_reply(error, ErrorStyle::kAnthropic));
+  };
+  auto body = read_body(exchange.request());
+  if (!body.ok()) return fail(body.error());
+  auto request = read_messages_request(*body, MessagesUse::kCountTokens);
+  if (!request.ok()) return fail(request.error());
+  auto count = generator_.count_tokens(*request);
+  if (!count.ok()) return fail(count.error());
+  exchange.reply(json_reply({{"input_tokens", *count}}));
+}
+
 const Surface* ApiServer::surface_at(std::string_view path) const {
   for (const auto& [at, surface] : surfaces_) {
     if (at == path) return surface.get();
@@ -221,12 +259,8 @@ void ApiServer::post_generation(HttpExchange& exchange) {
   const ErrorStyle style = surface.error_style();
   const auto fail = [&](const ApiError& error) { exchange.reply(error_reply(error, style)); };
 
-  const auto body = parse_json(exchange.request().body);
-  if (!body.ok()) {
-    ApiError error;
-    error.message = str_cat("invalid JSON request: ", body.status().message());
-    return fail(error);
-  }
+  auto body = read_body(exchange.request());
+  if (!body.ok()) return fail(body.error());
   auto read = surface.read(*body);
   if (!read.ok()) return fail(read.error());
   const auto job = std::make_shared<Job>();

@@ -11,6 +11,7 @@
 #include "api/http/http_server.h"
 #include "api/metrics/server_metrics.h"
 #include "api/models/model_list.h"
+#include "api/responses/responses_writer.h"
 #include "api/stats/server_state.h"
 #include "api/surface/surface.h"
 #include "api/trace/trace_file.h"
@@ -29,6 +30,7 @@ struct ApiServerOptions {
   std::vector<std::string> api_keys;  // any of them opens the door; empty: it stands open
   std::chrono::milliseconds heartbeat_interval{5000};
   std::string trace_path;  // empty: no trace
+  ResponsesWriterOptions responses;
 };
 
 class Run;
@@ -76,7 +78,9 @@ class ApiServer final : private HttpHandler {
   void get_stats(HttpExchange& exchange);
   void get_models(HttpExchange& exchange);
   void get_model(HttpExchange& exchange);
+  void get_openapi(HttpExchange& exchange);
   void post_generation(HttpExchange& exchange);
+  void post_count_tokens(HttpExchange& exchange);
 
   /// One generation on its way to its client.
   struct Job {

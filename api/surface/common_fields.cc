@@ -146,6 +146,7 @@ void read_thinking(FieldReader& fields, std::optional<Effort>& out) {
 void read_format(FieldReader& fields, std::string_view key, ChatRequest& out) {
   const Json* value = fields.find(key);
   if (value == nullptr) return;
+  out.format_param = fields.path(key);
   if (value->is_string()) {
     const auto& word = value->get_ref<const std::string&>();
     if (word == "text" || word == "auto") return;
@@ -172,6 +173,7 @@ void read_format(FieldReader& fields, std::string_view key, ChatRequest& out) {
   const Json* schema = schema_fields.object("schema");
   if (schema == nullptr) return schema_fields.fail("schema", "is missing");
   out.format = OutputFormat::kJsonSchema;
+  out.format_param = schema_fields.path("schema");
   out.schema_json = json_text(*schema);
 }
 
