@@ -2,28 +2,41 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "coordinator/sampling/token_constraint.h"
+#include "coordinator/tokenizer/tokenizer.h"
 
 namespace tandem::api {
 
-/// Lets everything pass up to and including `end_of_reasoning`, then follows `inner`.
+/// Lets reasoning pass up to its end, then follows `inner`. The end is its marker's spelling in the
+/// output, whether one token writes it or several, as whoever reads the output sees it. A token
+/// that would complete the spelling and go on is excluded, and so are `stop_tokens`.
+///
+/// Limits: no single ordinary token holds the whole spelling, as in any vocabulary that marks it.
 /// Threads: one owner.
 class AfterReasoning final : public TokenConstraint {
  public:
-  AfterReasoning(int32_t end_of_reasoning, std::shared_ptr<TokenConstraint> inner)
-      : end_(end_of_reasoning), inner_(std::move(inner)) {}
+  AfterReasoning(
+      std::shared_ptr<const Tokenizer> tokenizer, std::string end, std::vector<int32_t> stop_tokens,
+      std::shared_ptr<TokenConstraint> inner)
+      : tokenizer_(std::move(tokenizer)),
+        end_(std::move(end)),
+        stop_tokens_(std::move(stop_tokens)),
+        inner_(std::move(inner)) {}
 
-  void mask(std::span<float> logits) override {
-    if (passed_) inner_->mask(logits);
-  }
+  void mask(std::span<float> logits) override;
   void accept(int32_t token) override;
   bool complete() const override { return passed_ && inner_->complete(); }
 
  private:
-  int32_t end_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::string end_;
+  std::vector<int32_t> stop_tokens_;
   std::shared_ptr<TokenConstraint> inner_;
+  std::string tail_;  // of the reasoning; shorter than the end
   bool passed_ = false;
 };
 

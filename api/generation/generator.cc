@@ -188,14 +188,25 @@ Status Generator::constrain(const ChatRequest& request, bool thinks, GenerationR
   TANDEM_TRY_ASSIGN(std::shared_ptr<TokenConstraint> inner, constraint(request));
   if (inner == nullptr) return {};
   if (thinks) {
-    const auto end = tokenizer_->special_id(protocol_.reasoning_end());
+    const std::string end(protocol_.reasoning_end());
     TANDEM_REQUIRE(
-        end.has_value(),
+        tokenizer_->special_id(end).has_value(),
         "constrained output needs thinking off: the vocabulary does not mark its end");
-    inner = std::make_shared<AfterReasoning>(*end, std::move(inner));
+    // A call written inside reasoning whose end was forgotten counts if the answer stops there.
+    const bool may_stop = request.format == OutputFormat::kText;
+    inner = std::make_shared<AfterReasoning>(
+        tokenizer_, end, may_stop ? std::vector<int32_t>{} : stop_tokens(), std::move(inner));
   }
   out.constraint = std::move(inner);
   return {};
+}
+
+std::vector<int32_t> Generator::stop_tokens() const {
+  std::vector<int32_t> out;
+  for (const std::string& spelling : protocol_.stop_tokens()) {
+    if (const auto id = tokenizer_->special_id(spelling)) out.push_back(*id);
+  }
+  return out;
 }
 
 Result<std::shared_ptr<TokenConstraint>> Generator::constraint(const ChatRequest& request) {
@@ -208,10 +219,7 @@ Result<std::shared_ptr<TokenConstraint>> Generator::constraint(const ChatRequest
                                  ? Result<JsonGrammar>(JsonGrammar::any_object())
                                  : JsonGrammar::from_schema(request.schema_json));
     TANDEM_TRY_ASSIGN(auto vocabulary_trie, vocabulary());
-    std::vector<int32_t> end_tokens;
-    for (const std::string& spelling : protocol_.stop_tokens()) {
-      if (const auto id = tokenizer_->special_id(spelling)) end_tokens.push_back(*id);
-    }
+    std::vector<int32_t> end_tokens = stop_tokens();
     // Only the first: the others end a turn too, but the model was trained to write this one.
     end_tokens.resize(std::min<size_t>(end_tokens.size(), 1));
     TANDEM_TRY_ASSIGN(

@@ -64,6 +64,7 @@ class Generator {
   std::vector<Message> conversation(const ChatRequest& request, bool thinks);
   void add_reminders(std::vector<Message>& messages) const;
   Status constrain(const ChatRequest& request, bool thinks, GenerationRequest& out);
+  std::vector<int32_t> stop_tokens() const;
   Result<std::shared_ptr<TokenConstraint>> constraint(const ChatRequest& request);
   Result<std::shared_ptr<const VocabularyTrie>> vocabulary();
 

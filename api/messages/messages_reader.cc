@@ -44,9 +44,6 @@ class Reader {
   FieldReader body_;
   RequestErrors& errors_;
   ChatRequest out_;
-  bool has_call_ = false;
-  bool has_early_result_ = false;  // a tool result before any call
-  std::string early_result_path_;
 };
 
 void Reader::add(Role role, std::string content) {
@@ -112,10 +109,6 @@ void Reader::read_tool_result(FieldReader& block) {
   block.boolean("is_error", is_error);
   // The client's text says what went wrong; an empty result would read as a success.
   if (is_error && message.content.empty()) message.content = "error";
-  if (!has_call_ && !has_early_result_) {
-    has_early_result_ = true;
-    early_result_path_ = block.path("tool_use_id");
-  }
   out_.messages.push_back(std::move(message));
 }
 
@@ -162,7 +155,6 @@ void Reader::read_assistant_block(const Json& value, const std::string& path, Me
     const Json* input = block.object("input");
     call.arguments = input == nullptr ? "{}" : json_text(*input);
     out.tool_calls.push_back(std::move(call));
-    has_call_ = true;
   } else {
     refuse_part(errors_, path, type);
   }
@@ -212,11 +204,6 @@ void Reader::read_messages(MessagesUse use) {
     errors_.add(
         item_path("messages", messages->size() - 1),
         "must not be the assistant's: the model cannot continue a message that has ended");
-  }
-  if (has_early_result_) {
-    errors_.add(
-        early_result_path_,
-        "answers a call that the conversation does not hold: send the whole conversation");
   }
 }
 

@@ -20,7 +20,7 @@ enum class MessagesUse { kGenerate, kCountTokens };
 ///   mcp_servers and fields that are not known.
 ///
 /// Errors: 400 names the field: a wrong type, role, block or tool type; a conversation that ends
-///         with the assistant (only when generating); tool results without any call before them.
+///         with the assistant (only when generating).
 ApiResult<ChatRequest> read_messages_request(const Json& body, MessagesUse use);
 
 }  // namespace tandem::api

@@ -127,7 +127,6 @@ void ResponsesInput::read_message(FieldReader& item) {
   if (!item.has("content")) item.fail("content", "is missing");
   message.content = text_of(item, "content");
   if (message.role == Role::kAssistant) {
-    has_assistant_ = true;
     if (!reasoning_.empty()) message.reasoning = std::exchange(reasoning_, {});
   } else {
     flush_reasoning();
@@ -155,8 +154,6 @@ void ResponsesInput::add_call(std::string id, std::string name, std::string argu
     if (!reasoning_.empty()) message.reasoning = std::exchange(reasoning_, {});
     request_.messages.push_back(std::move(message));
   }
-  has_assistant_ = true;
-  call_ids_.insert(id);
   ToolCall call;
   call.id = std::move(id);
   call.name = std::move(name);
@@ -218,12 +215,6 @@ void ResponsesInput::add_result(std::string id, std::string content) {
 void ResponsesInput::read_output(FieldReader& item) {
   std::string id = item.required_text("call_id");
   if (errors_.any()) return;
-  if (!has_assistant_) {
-    return item.fail(
-        "call_id",
-        "answers a call that the input does not hold: this server keeps no responses, so send the "
-        "whole input");
-  }
   const Json* output = item.find("output");
   if (output == nullptr) return item.fail("output", "is missing");
   // Some clients send what their tool returned as it is.
@@ -252,7 +243,6 @@ void ResponsesInput::flush_reasoning() {
   message.role = Role::kAssistant;
   message.reasoning = std::exchange(reasoning_, {});
   request_.messages.push_back(std::move(message));
-  has_assistant_ = true;
 }
 
 }  // namespace tandem::api

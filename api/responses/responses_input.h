@@ -1,6 +1,5 @@
 #pragma once
 
-#include <set>
 #include <string>
 
 #include "api/generation/chat_request.h"
@@ -44,8 +43,6 @@ class ResponsesInput {
   RequestErrors& errors_;
   ChatRequest& request_;
   std::string reasoning_;
-  std::set<std::string, std::less<>> call_ids_;
-  bool has_assistant_ = false;
 };
 
 }  // namespace tandem::api

@@ -3,54 +3,46 @@
 #include "api/generation/ids.h"
 #include "api/responses/responses_encoder.h"
 #include "api/responses/responses_reader.h"
+#include "api/surface/observed_encoder.h"
 
 namespace tandem::api {
 namespace {
-
-/// Remembers the reasoning of a complete answer before its end is written.
-class RememberingEncoder final : public StreamEncoder {
- public:
-  RememberingEncoder(std::unique_ptr<StreamEncoder> inner, std::shared_ptr<HiddenReasoning> hidden)
-      : inner_(std::move(inner)), hidden_(std::move(hidden)) {}
-
-  void begin(std::string& out) override { inner_->begin(out); }
-  void delta(const Delta& delta, std::string& out) override { inner_->delta(delta, out); }
-  void end(const Completion& completion, std::string& out) override {
-    for (const Answer& answer : completion.choices) hidden_->remember(answer);
-    inner_->end(completion, out);
-  }
-  void error(const ApiError& error, std::string& out) override { inner_->error(error, out); }
-  void heartbeat(std::string& out) override { inner_->heartbeat(out); }
-
- private:
-  std::unique_ptr<StreamEncoder> inner_;
-  std::shared_ptr<HiddenReasoning> hidden_;
-};
 
 class ResponsesSurfaceRequest final : public SurfaceRequest {
  public:
   ResponsesSurfaceRequest(
       ResponsesRequest request, const ResponsesWriterOptions& options,
-      std::shared_ptr<HiddenReasoning> hidden)
-      : request_(std::move(request)), options_(options), hidden_(std::move(hidden)) {
+      std::shared_ptr<HiddenReasoning> hidden, std::shared_ptr<ConversationMemory> conversations)
+      : request_(std::move(request)),
+        options_(options),
+        hidden_(std::move(hidden)),
+        conversations_(std::move(conversations)) {
     chat = std::move(request_.chat);
-    hidden_->attach(chat.messages);
   }
 
   Json write(const Completion& completion) const override {
-    for (const Answer& answer : completion.choices) hidden_->remember(answer);
+    note(completion);
     return responses_response(request_, options_, completion);
   }
 
   std::unique_ptr<StreamEncoder> encoder(const ResponseHead& head) const override {
-    return std::make_unique<RememberingEncoder>(
-        responses_encoder(request_, options_, head), hidden_);
+    return std::make_unique<ObservedEncoder>(
+        responses_encoder(request_, options_, head),
+        [this](const Completion& completion) { note(completion); });
   }
 
  private:
+  void note(const Completion& completion) const {
+    for (const Answer& answer : completion.choices) {
+      hidden_->remember(answer);
+      conversations_->remember(chat, answer);
+    }
+  }
+
   ResponsesRequest request_;  // without its chat
   ResponsesWriterOptions options_;
-  std::shared_ptr<HiddenReasoning> hidden_;
+  const std::shared_ptr<HiddenReasoning> hidden_;
+  const std::shared_ptr<ConversationMemory> conversations_;
 };
 
 }  // namespace
@@ -62,8 +54,10 @@ std::string ResponsesSurface::new_response_id() const {
 ApiResult<std::unique_ptr<SurfaceRequest>> ResponsesSurface::read(const Json& body) const {
   auto request = read_responses_request(body);
   if (!request.ok()) return request.error();
-  return std::unique_ptr<SurfaceRequest>(
-      std::make_unique<ResponsesSurfaceRequest>(std::move(*request), options_, hidden_));
+  if (auto error = conversations_->resume(request->chat)) return *error;
+  hidden_->attach(request->chat.messages);
+  return std::unique_ptr<SurfaceRequest>(std::make_unique<ResponsesSurfaceRequest>(
+      std::move(*request), options_, hidden_, conversations_));
 }
 
 }  // namespace tandem::api

@@ -4,11 +4,12 @@
 
 #include "api/responses/hidden_reasoning.h"
 #include "api/responses/responses_writer.h"
+#include "api/surface/conversation_memory.h"
 #include "api/surface/surface.h"
 
 namespace tandem::api {
 
-/// POST /v1/responses.
+/// POST /v1/responses. A request may hold the outputs of the last turn's calls alone.
 class ResponsesSurface final : public Surface {
  public:
   explicit ResponsesSurface(const ResponsesWriterOptions& options = {}) : options_(options) {}
@@ -20,8 +21,9 @@ class ResponsesSurface final : public Surface {
 
  private:
   const ResponsesWriterOptions options_;
-  // Requests outlive no server, but the last may end while it is taken down.
+  // Shared with the requests that are under way.
   const std::shared_ptr<HiddenReasoning> hidden_ = std::make_shared<HiddenReasoning>();
+  const std::shared_ptr<ConversationMemory> conversations_ = std::make_shared<ConversationMemory>();
 };
 
 }  // namespace tandem::api

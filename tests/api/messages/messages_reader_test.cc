@@ -208,9 +208,6 @@ TEST(MessagesReaderTest, RefusesWhatItCannotReadByName) {
   expect_refused(
       messages(R"({"role":"user","content":"a"},{"role":"assistant","content":"b"})"),
       "messages[1]");
-  expect_refused(
-      messages(R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"t"}]})"),
-      "messages[0].content[0].tool_use_id", "whole conversation");
 }
 
 TEST(MessagesReaderTest, CountsConversationsThatCannotBeAnswered) {

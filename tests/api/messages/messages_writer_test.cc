@@ -113,14 +113,37 @@ TEST(MessagesWriterTest, AnySplitGivesTheWholeAnswer) {
   }
 }
 
-TEST(MessagesWriterTest, WritesTwoCallsOneAfterTheOther) {
-  std::string text = test::example_answer();
-  const std::string call = text.substr(text.find("<｜DSML｜invoke"));
-  text.insert(text.find("<｜DSML｜invoke"), call.substr(0, call.find("</｜DSML｜tool_calls>")));
-  const Json folded = test::fold_messages(stream(play(test::pieces_of(text, 5))));
-  ASSERT_EQ(folded["content"].size(), 4u);
-  EXPECT_EQ(folded["content"][2]["input"], folded["content"][3]["input"]);
-  EXPECT_NE(folded["content"][2]["id"], folded["content"][3]["id"]);
+TEST(MessagesWriterTest, B014ACallInsideOpenReasoningIsACall) {
+  const std::string text = test::forgotten_end_answer();
+  for (size_t size : {size_t{1}, size_t{7}, text.size()}) {
+    SCOPED_TRACE(::testing::Message() << "size=" << size);
+    const ScriptedAnswer answer = play(test::pieces_of(text, size));
+    for (const Json& message :
+         {test::fold_messages(stream(answer)), api::messages_response(answer.completion)}) {
+      ASSERT_EQ(message["content"].size(), 2u) << message;
+      EXPECT_EQ(message["content"][0]["thinking"], "hm");
+      EXPECT_EQ(message["content"][1]["name"], "get_time");
+      EXPECT_EQ(message["stop_reason"], "tool_use");
+    }
+  }
+}
+
+TEST(MessagesWriterTest, B019ParallelCallsAreNeverMixed) {
+  const std::string text = test::parallel_answer();
+  for (size_t size = 1; size <= 20; ++size) {
+    SCOPED_TRACE(::testing::Message() << "size=" << size);
+    const ScriptedAnswer answer = play(test::pieces_of(text, size));
+    for (const Json& message :
+         {test::fold_messages(stream(answer)), api::messages_response(answer.completion)}) {
+      const Json& content = message["content"];
+      ASSERT_EQ(content.size(), 2u);
+      EXPECT_EQ(content[0]["name"], "read_file");
+      EXPECT_EQ(content[1]["name"], "bash");
+      EXPECT_EQ(content[0]["input"], Json({{"path", "same text"}}));
+      EXPECT_EQ(content[1]["input"], Json({{"command", "same text"}}));
+      EXPECT_NE(content[0]["id"], content[1]["id"]);
+    }
+  }
 }
 
 TEST(MessagesWriterTest, ThinkingAloneIsFollowedByAnEmptyText) {

@@ -186,6 +186,42 @@ TEST(ResponsesEncoderTest, WritesOtherFormsOfCallsWhole) {
   EXPECT_EQ(folded["output"][0]["namespace"], "mcp__a__");
 }
 
+TEST(ResponsesEncoderTest, B014ACallInsideOpenReasoningIsACall) {
+  const auto request = request_of(R"(,"reasoning":{"summary":"auto"})");
+  const std::string text = test::forgotten_end_answer();
+  for (size_t size : {size_t{1}, size_t{7}, text.size()}) {
+    SCOPED_TRACE(::testing::Message() << "size=" << size);
+    const ScriptedAnswer answer = play(test::pieces_of(text, size));
+    for (const Json& response :
+         {test::fold_responses(stream(request, answer)),
+          api::responses_response(request, {}, answer.completion)}) {
+      ASSERT_EQ(response["output"].size(), 2u) << response;
+      EXPECT_EQ(response["output"][0]["summary"][0]["text"], "hm");
+      EXPECT_EQ(response["output"][1]["name"], "get_time");
+    }
+  }
+}
+
+TEST(ResponsesEncoderTest, B019ParallelCallsAreNeverMixed) {
+  const auto request = request_of("");
+  const std::string text = test::parallel_answer();
+  for (size_t size = 1; size <= 20; ++size) {
+    SCOPED_TRACE(::testing::Message() << "size=" << size);
+    const ScriptedAnswer answer = play(test::pieces_of(text, size));
+    for (const Json& response :
+         {test::fold_responses(stream(request, answer)),
+          api::responses_response(request, {}, answer.completion)}) {
+      const Json& output = response["output"];
+      ASSERT_EQ(output.size(), 2u);
+      EXPECT_EQ(output[0]["name"], "read_file");
+      EXPECT_EQ(output[0]["arguments"], R"({"path":"same text"})");
+      EXPECT_EQ(output[1]["name"], "bash");
+      EXPECT_EQ(output[1]["arguments"], R"({"command":"same text"})");
+      EXPECT_NE(output[0]["call_id"], output[1]["call_id"]);
+    }
+  }
+}
+
 TEST(ResponsesEncoderTest, ACutCallIsNeverDeclaredDone) {
   const std::string text = test::example_answer();
   const ScriptedAnswer answer =

@@ -225,9 +225,6 @@ TEST(ResponsesReaderTest, RefusesWhatNeedsStoredState) {
   expect_refused(with(R"("previous_response_id":"resp_1")"), "previous_response_id", "whole input");
   expect_refused(with(R"("conversation":"conv_1")"), "conversation");
   expect_refused(with(R"("background":true)"), "background");
-  expect_refused(
-      input(R"({"type":"function_call_output","call_id":"c","output":"x"})"), "input[0].call_id",
-      "whole input");
   expect_refused(input(R"({"type":"item_reference","id":"x"})"), "input[0].type", "item_reference");
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/generation/answer_builder.h"
+#include "base/status.h"
 #include "coordinator/tokenizer/tokenizer.h"
 #include "model/families/deepseek_v4/prompt.h"
 #include "tests/support/paths.h"
@@ -50,6 +51,22 @@ std::string example_answer() {
   std::string out;
   for (const std::string& piece : example_pieces()) out += piece;
   return out;
+}
+
+std::string forgotten_end_answer() {
+  const std::string text = example_answer();
+  return str_cat("hm\n\n\n", text.substr(text.find("<｜DSML｜tool_calls>")));
+}
+
+std::string parallel_answer() {
+  const auto call = [](std::string_view name, std::string_view parameter) {
+    return str_cat(
+        "<｜DSML｜invoke name=\"", name, "\">\n<｜DSML｜parameter name=\"", parameter,
+        "\" string=\"true\">same text</｜DSML｜parameter>\n</｜DSML｜invoke>\n");
+  };
+  return str_cat(
+      "</think>\n\n<｜DSML｜tool_calls>\n", call("read_file", "path"), call("bash", "command"),
+      "</｜DSML｜tool_calls>");
 }
 
 api::ResponseHead example_head() {

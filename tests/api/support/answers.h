@@ -35,6 +35,11 @@ std::string example_answer();
 /// The same, cut where one fragment of the arguments ends and the next begins.
 std::vector<std::string> example_pieces();
 
+/// A call in reasoning that never ends.
+std::string forgotten_end_answer();
+/// Calls of read_file(path) and bash(command) with one text, after reasoning that is empty.
+std::string parallel_answer();
+
 api::ResponseHead example_head();
 
 /// All that an encoder writes for an answer.

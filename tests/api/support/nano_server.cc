@@ -94,7 +94,7 @@ HttpAnswer NanoServer::get(const std::string& path) const {
   HttpAnswer out;
   if (parts_->server == nullptr) return out;
   httplib::Client client("127.0.0.1", parts_->server->port());
-  const auto result = client.Get(path.c_str());
+  const auto result = client.Get(path.c_str(), {{"Accept", "application/json"}});
   EXPECT_TRUE(result) << path;
   if (!result) return out;
   out.status = result->status;

@@ -167,6 +167,38 @@ TEST_F(NanoSurfacesTest, ResponsesCallsAToolAndAnswersFromItsResult) {
   }
 }
 
+TEST_F(NanoSurfacesTest, ResultsAloneContinueTheirConversation) {
+  Json body =
+      with_weather(messages_body(Json::array({{{"role", "user"}, {"content", kQuestion}}})));
+  const Json first = answer("/v1/messages", body);
+  ASSERT_EQ(first["stop_reason"], "tool_use");
+  const Json result = {
+      {"role", "user"},
+      {"content", Json::array(
+                      {{{"type", "tool_result"},
+                        {"tool_use_id", first["content"].back()["id"]},
+                        {"content", kResult}}})}};
+  Json whole = body;
+  whole["messages"].push_back({{"role", "assistant"}, {"content", first["content"]}});
+  whole["messages"].push_back(result);
+  body["messages"] = Json::array({result});
+  const Json alone = answer("/v1/messages", body);
+  EXPECT_EQ(alone["content"], answer("/v1/messages", whole)["content"]);
+  EXPECT_GT(alone["usage"]["cache_read_input_tokens"], 0);
+
+  body["messages"][0]["content"][0]["tool_use_id"] = "toolu_unknown";
+  expect_refused("/v1/messages", body, "send the whole conversation");
+
+  Json input = with_weather_function(
+      responses_body(Json::array({{{"role", "user"}, {"content", kQuestion}}})));
+  const Json called = answer("/v1/responses", input)["output"].back();
+  input["input"] = Json::array(
+      {{{"type", "function_call_output"}, {"call_id", called["call_id"]}, {"output", kResult}}});
+  const Json response = answer("/v1/responses", input);
+  EXPECT_THAT(
+      response["output"][0]["content"][0]["text"].get<std::string>(), HasSubstr("21 degrees"));
+}
+
 TEST_F(NanoSurfacesTest, HiddenReasoningStaysInTheConversation) {
   Json body = with_weather_function(
       responses_body(Json::array({{{"role", "user"}, {"content", kQuestion}}})));
@@ -326,6 +358,43 @@ TEST_F(NanoSurfacesTest, AnswersFollowTheirSchema) {
   }
 }
 
+TEST_F(NanoSurfacesTest, ChatAndCompletionsFitTheDescription) {
+  Json chat = {
+      {"model", "nano"},
+      {"max_tokens", 60},
+      {"temperature", 0},
+      {"reasoning_effort", "none"},
+      {"logprobs", true},
+      {"top_logprobs", 2},
+      {"messages", Json::array({{{"role", "user"}, {"content", kQuestion}}})}};
+  chat["tools"] = Json::array(
+      {{{"type", "function"},
+        {"function",
+         {{"name", "get_weather"},
+          {"description", kDescription},
+          {"parameters", weather_schema()}}}}});
+  const Json completion = {{"model", "nano"}, {"max_tokens", 8}, {"prompt", "Hello!"}};
+  for (const auto& [path, request] :
+       {std::pair<std::string, Json>{"/v1/chat/completions", chat},
+        std::pair<std::string, Json>{"/v1/completions", completion}}) {
+    SCOPED_TRACE(path);
+    Json body = request;
+    EXPECT_EQ(test::joined(description_.check_request(path, body)), "");
+    EXPECT_EQ(
+        test::joined(description_.check_body(path, "post", 200, server_.post(path, body).json())),
+        "");
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", true}};
+    auto events = test::parse_sse(server_.post(path, body).body);
+    ASSERT_GE(events.size(), 3u);
+    EXPECT_TRUE(events.back().data.is_null());  // [DONE]
+    events.pop_back();
+    for (const auto& event : events) {
+      EXPECT_EQ(test::joined(description_.check_event(path, event.data)), "") << event.data;
+    }
+  }
+}
+
 TEST_F(NanoSurfacesTest, ErrorsHaveEachSurfacesForm) {
   const HttpAnswer messages = server_.post_text("/v1/messages", "{");
   EXPECT_EQ(messages.status, 400);
@@ -347,7 +416,7 @@ TEST_F(NanoSurfacesTest, ServesTheDescription) {
   const HttpAnswer got = server_.get("/openapi.json");
   EXPECT_EQ(got.status, 200);
   EXPECT_EQ(got.json(), description_.document());
-  for (const std::string path : {"/v1/models", "/health"}) {
+  for (const std::string path : {"/v1/models", "/health", "/v1/stats"}) {
     EXPECT_EQ(
         test::joined(description_.check_body(path, "get", 200, server_.get(path).json())), "");
   }
