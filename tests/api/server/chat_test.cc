@@ -354,7 +354,7 @@ TEST(ChatTest, B025StructuredOutputIsEnforcedOrRefused) {
   EXPECT_EQ(broken.status, 400);
   EXPECT_NE(
       broken.json()["error"]["message"].get<std::string>().find("pattern"), std::string::npos);
-  EXPECT_EQ(broken.json()["error"]["param"], "response_format");
+  EXPECT_EQ(broken.json()["error"]["param"], "response_format.json_schema.schema");
 }
 
 TEST(ChatTest, RequiredAndNamedToolChoicesAreEnforced) {
