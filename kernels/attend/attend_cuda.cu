@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/attend/attend_any.h"
 #include "kernels/attend/attend_impl.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/mma.cuh"
@@ -149,6 +150,10 @@ __device__ __forceinline__ void load_tile(
   }
 }
 
+__device__ __forceinline__ float clamp_half(float value) {
+  return fminf(fmaxf(value, -65504.0f), 65504.0f);
+}
+
 /// The queries of heads [first_head, first_head + kHeads) as T; zeros past num_heads.
 template <class T, int kHeads>
 __device__ __forceinline__ void load_queries(
@@ -162,7 +167,8 @@ __device__ __forceinline__ void load_queries(
     const auto* source = reinterpret_cast<const float4*>(q + head * kHeadDim);
 #pragma unroll
     for (int part = 0; part < 4; ++part) {
-      const float4 value = valid ? source[part * 32 + lane] : float4{0, 0, 0, 0};
+      float4 value = valid ? source[part * 32 + lane] : float4{0, 0, 0, 0};
+      value = {clamp_half(value.x), clamp_half(value.y), clamp_half(value.z), clamp_half(value.w)};
       *reinterpret_cast<uint2*>(target + head * kRowStride * 2 + (part * 32 + lane) * 8) = {
           pack_pair<T>(value.x, value.y), pack_pair<T>(value.z, value.w)};
     }
@@ -549,12 +555,10 @@ Status attend_typed(const Exec& exec, const AttendParams& params) {
 }  // namespace
 
 Status attend_cuda(const Exec& exec, const AttendArgs& args) {
-  TANDEM_REQUIRE(
-      args.head_dim == kHeadDim,
-      str_cat("attend: head_dim is ", args.head_dim, ", the CUDA kernels have ", kHeadDim));
-  TANDEM_REQUIRE(
-      args.q.stride % 4 == 0 && args.kv_row.stride % 4 == 0 && args.out.stride % 4 == 0,
-      "attend: rows must be aligned to 16 bytes");
+  if (args.head_dim != kHeadDim || exec.numerics == Numerics::kExact || args.q.stride % 4 != 0 ||
+      args.kv_row.stride % 4 != 0 || args.out.stride % 4 != 0) {
+    return attend_any_cuda(exec, args);
+  }
   const DType window = args.window_rows.dtype;
   const DType compressed =
       args.compressed_rows.data == nullptr ? window : args.compressed_rows.dtype;

@@ -10,6 +10,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/regime.h"
+#include "kernels/cuda/row_finish.cuh"
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/gemm/gemm.h"
 #include "kernels/linear/gemv.h"
@@ -17,10 +18,8 @@
 namespace tandem::detail {
 namespace {
 
-constexpr int kRowDimMax = 1024;
-
 struct CompressShared {
-  float values[kRowDimMax];
+  float values[cuda::kFinishRowMax];
   float sums[33];
 };
 
@@ -30,51 +29,6 @@ __device__ __forceinline__ void add_ape(
   float* g = args.projected.data + row * args.projected.stride + width;
   const std::byte* ape = args.ape.data + pos % args.ratio * args.ape.row_bytes;
   for (int i = begin; i < width; i += step) g[i] += cuda::load_value(args.ape.dtype, ape, i);
-}
-
-/// Rotates, rounds and returns this thread's value of the row, value threadIdx.x of row_dim.
-__device__ __forceinline__ float finish_value(
-    const CompressArgs& args, float value, int64_t pos, CompressShared& shared) {
-  const int i = threadIdx.x;
-  const int row_dim = static_cast<int>(args.row_dim);
-  const int tail = row_dim - static_cast<int>(args.rotary.dim);
-  const float other = __shfl_xor_sync(0xffffffff, value, 1);
-  if (i >= tail) {
-    const bool odd = (i - tail) % 2 != 0;
-    const float angle = static_cast<float>(pos) * args.rotary.frequencies[(i - tail) / 2];
-    const float2 pair = cuda::rotate_pair(odd ? other : value, odd ? value : other, angle);
-    value = odd ? pair.y : pair.x;
-  }
-  switch (args.rounding) {
-    case RowRounding::kNone: break;
-    case RowRounding::kFp8: {
-      const float largest = cuda::warp_max(fabsf(value));
-      if (i % 32 == 0) shared.values[i / 32] = largest;
-      __syncthreads();
-      const int first = i / 64 * 2;  // a group is two warps
-      if (i < tail) {
-        value = cuda::round_fp8(value, fmaxf(shared.values[first], shared.values[first + 1]));
-      }
-      break;
-    }
-    case RowRounding::kHadamardFp4: {
-      for (int stride = 1; stride < min(32, row_dim); stride *= 2) {
-        const float partner = __shfl_xor_sync(0xffffffff, value, stride);
-        value = (i & stride) == 0 ? value + partner : partner - value;
-      }
-      for (int stride = 32; stride < row_dim; stride *= 2) {
-        __syncthreads();
-        shared.values[i] = value;
-        __syncthreads();
-        const float partner = shared.values[i ^ stride];
-        value = (i & stride) == 0 ? value + partner : partner - value;
-      }
-      value *= 1.0f / sqrtf(static_cast<float>(row_dim));
-      value = cuda::round_fp4(value, cuda::warp_max(fabsf(value)));
-      break;
-    }
-  }
-  return value;
 }
 
 /// Pools the window that ends at position pos of the segment and stores its row. All threads.
@@ -108,33 +62,40 @@ __device__ __forceinline__ void pool_window(
   };
 
   const int oldest = static_cast<int>(min(static_cast<int64_t>(span - 1), pos));
-  float largest = -INFINITY;
+  const bool active = i < row_dim;  // the last warp may be wider than the row
+  float value = 0;
+  if (active) {
+    float largest = -INFINITY;
 #pragma unroll 8
-  for (int back = oldest; back >= 0; --back) largest = fmaxf(largest, load(back, 1));
-  float sum = 0;
-  float weighted = 0;
+    for (int back = oldest; back >= 0; --back) largest = fmaxf(largest, load(back, 1));
+    float sum = 0;
+    float weighted = 0;
 #pragma unroll 4
-  for (int back = oldest; back >= 0; --back) {
-    const float weight = expf(load(back, 1) - largest);
-    sum += weight;
-    weighted += weight * load(back, 0);
+    for (int back = oldest; back >= 0; --back) {
+      const float weight = expf(load(back, 1) - largest);
+      sum += weight;
+      weighted += weight * load(back, 0);
+    }
+    value = weighted / sum;
   }
-  float value = weighted / sum;
 
   const float mean_square =
       cuda::cta_sum_dynamic(value * value, shared.sums) / static_cast<float>(row_dim);
-  value = value * (1.0f / sqrtf(mean_square + args.rms_eps)) * args.norm.data[i];
+  if (active) value = value * (1.0f / sqrtf(mean_square + args.rms_eps)) * args.norm.data[i];
   const int64_t row_idx = pos / ratio;
-  value = finish_value(args, value, row_idx * ratio, shared);
-  cuda::store_value(
-      args.rows.dtype,
-      args.rows.data + segment.bank * args.rows.bank_bytes + row_idx * args.rows.row_bytes, i,
-      value);
+  value = cuda::finish_row_value(
+      value, row_dim, args.rotary, row_idx * ratio, args.rounding, shared.values);
+  if (active) {
+    cuda::store_value(
+        args.rows.dtype,
+        args.rows.data + segment.bank * args.rows.bank_bytes + row_idx * args.rows.row_bytes, i,
+        value);
+  }
   __syncthreads();  // the next window reuses `shared`
 }
 
-// Grid: one CTA for each row of the step, row_dim threads; the CTA of a segment's first row does
-// the segment.
+// Grid: one CTA for each row of the step, a thread for each channel; the CTA of a segment's first
+// row does the segment.
 __global__ void compress_segment_kernel(const __grid_constant__ CompressArgs args) {
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
@@ -159,7 +120,8 @@ __global__ void compress_add_kernel(const __grid_constant__ CompressArgs args) {
   add_ape(args, blockIdx.x, args.step.pos[blockIdx.x], threadIdx.x, blockDim.x);
 }
 
-// Grid: one CTA for each row, row_dim threads; rows that end no window have nothing to do.
+// Grid: one CTA for each row, a thread for each channel; rows that end no window have nothing to
+// do.
 __global__ void compress_pool_kernel(const __grid_constant__ CompressArgs args) {
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
@@ -175,10 +137,10 @@ Status compress_cuda(const Exec& exec, const CompressArgs& args) {
   const int64_t n = args.step.num_rows;
   const int64_t width = compress_width(args.ratio, args.row_dim);
   TANDEM_REQUIRE(
-      args.row_dim % 32 == 0 && args.row_dim <= kRowDimMax && args.rotary.dim % 2 == 0,
+      args.row_dim % 2 == 0 && args.row_dim <= cuda::kFinishRowMax,
       str_cat(
-          "compress: row_dim is ", args.row_dim, ", the CUDA kernels need whole warps up to ",
-          kRowDimMax));
+          "compress: row_dim is ", args.row_dim, ", on CUDA even and at most ",
+          cuda::kFinishRowMax));
   TANDEM_REQUIRE(
       args.ape.dtype == DType::kF32 || args.ape.dtype == DType::kF16 ||
           args.ape.dtype == DType::kBF16,
@@ -193,7 +155,7 @@ Status compress_cuda(const Exec& exec, const CompressArgs& args) {
     TANDEM_TRY(cuda::gemv(exec, parts));
   }
   const dim3 grid(static_cast<unsigned>(n));
-  const dim3 cta(static_cast<unsigned>(args.row_dim));
+  const dim3 cta(static_cast<unsigned>((args.row_dim + 31) / 32 * 32));
   if (n <= cuda::kDecodeRowsMax) {
     return cuda::launch("compress", compress_segment_kernel, grid, cta, 0, exec.stream, args);
   }

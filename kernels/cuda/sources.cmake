@@ -2,6 +2,7 @@
 
 if(TANDEM_WITH_CUDA)
   target_sources(tandem_kernels PRIVATE
+    attend/attend_any_cuda.cu
     attend/attend_cuda.cu
     compress/compress_cuda.cu
     cuda/device.cc

@@ -8,6 +8,7 @@
 #include "kernels/hc_pre/hc_pre_impl.h"
 #include "kernels/head/head_impl.h"
 #include "kernels/index_select/index_select_impl.h"
+#include "kernels/index_select/select_top_k.h"
 #include "kernels/linear/linear_impl.h"
 #include "kernels/output_project/output_project_impl.h"
 #include "kernels/qkv/qkv_impl.h"
@@ -46,6 +47,9 @@ Status head_cuda(const Exec&, const HeadArgs&) {
   return no_cuda();
 }
 Status index_select_cuda(const Exec&, const IndexSelectArgs&) {
+  return no_cuda();
+}
+Status select_top_k_cuda(const Exec&, const SelectTopKArgs&) {
   return no_cuda();
 }
 Status linear_cuda(const Exec&, const LinearArgs&) {

@@ -14,6 +14,7 @@
 #include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/regime.h"
+#include "kernels/cuda/row_finish.cuh"
 #include "kernels/cuda/row_math.cuh"
 #include "kernels/index_select/index_select_impl.h"
 #include "kernels/index_select/select_top_k.h"
@@ -44,9 +45,10 @@ struct IndexParams {
   ConstRows raw_queries;   // [n, num_heads * kHeadDim], projected
   ConstRows raw_weights;   // [n, num_heads], projected
   __nv_bfloat16* queries;  // [n, kHeadsMax, kHeadDim]; heads past num_heads are zero
-  float* exact_queries;    // [n, num_heads, kHeadDim] for kNone
-  float* weights;          // [n, kHeadsMax], scaled
-  float* scores;           // [block rows, score_stride]
+  float* exact_queries;    // or, for the float32 way, [n, num_heads, head_dim]
+  float* weights;          // [n, weights_stride], scaled
+  int weights_stride;
+  float* scores;  // [block rows, score_stride]
   int64_t score_stride;
   int block_first_row;  // the step row of the scores' first row
   int block_rows;
@@ -83,48 +85,39 @@ __global__ __launch_bounds__(kThreads) void finish_queries_kernel(
       v[i + 1] = pair.y;
     }
   }
-  if (args.rounding == RowRounding::kNone) {
-    if (head < num_heads) {
-      reinterpret_cast<float4*>(
-          params.exact_queries + (int64_t{row} * num_heads + head) * kHeadDim)[lane] = {
-          v[0], v[1], v[2], v[3]};
-    }
-  } else {
-    const float a0 = v[0] + v[1];
-    const float a1 = v[0] - v[1];
-    const float a2 = v[2] + v[3];
-    const float a3 = v[2] - v[3];
-    v[0] = a0 + a2;
-    v[1] = a1 + a3;
-    v[2] = a0 - a2;
-    v[3] = a1 - a3;
+  const float a0 = v[0] + v[1];
+  const float a1 = v[0] - v[1];
+  const float a2 = v[2] + v[3];
+  const float a3 = v[2] - v[3];
+  v[0] = a0 + a2;
+  v[1] = a1 + a3;
+  v[2] = a0 - a2;
+  v[3] = a1 - a3;
 #pragma unroll
-    for (int stride = 1; stride < 32; stride *= 2) {
-#pragma unroll
-      for (float& value : v) {
-        const float partner = __shfl_xor_sync(0xffffffff, value, stride);
-        value = (lane & stride) == 0 ? value + partner : partner - value;
-      }
-    }
-    float largest = 0;
+  for (int stride = 1; stride < 32; stride *= 2) {
 #pragma unroll
     for (float& value : v) {
-      value *= 1.0f / sqrtf(static_cast<float>(kHeadDim));
-      largest = fmaxf(largest, fabsf(value));
+      const float partner = __shfl_xor_sync(0xffffffff, value, stride);
+      value = (lane & stride) == 0 ? value + partner : partner - value;
     }
-#pragma unroll
-    for (int stride = 1; stride < 8; stride *= 2) {  // a group of 32 values is 8 lanes
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, stride));
-    }
-#pragma unroll
-    for (float& value : v) value = cuda::round_fp4(value, largest);
-    reinterpret_cast<uint2*>(
-        params.queries + (int64_t{row} * kHeadsMax + head) * kHeadDim)[lane] = {
-        pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3])};
   }
+  float largest = 0;
+#pragma unroll
+  for (float& value : v) {
+    value *= 1.0f / sqrtf(static_cast<float>(kHeadDim));
+    largest = fmaxf(largest, fabsf(value));
+  }
+#pragma unroll
+  for (int stride = 1; stride < 8; stride *= 2) {  // a group of 32 values is 8 lanes
+    largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, stride));
+  }
+#pragma unroll
+  for (float& value : v) value = cuda::round_fp4(value, largest);
+  reinterpret_cast<uint2*>(params.queries + (int64_t{row} * kHeadsMax + head) * kHeadDim)[lane] = {
+      pack_pair<__nv_bfloat16>(v[0], v[1]), pack_pair<__nv_bfloat16>(v[2], v[3])};
   if (lane == 0) {
     const float scale = 1.0f / sqrtf(static_cast<float>(kHeadDim * num_heads));
-    params.weights[row * kHeadsMax + head] =
+    params.weights[row * params.weights_stride + head] =
         head < num_heads ? params.raw_weights.data[row * params.raw_weights.stride + head] * scale
                          : 0.0f;
   }
@@ -249,7 +242,7 @@ __device__ __forceinline__ void load_query(
   if (threadIdx.x < kHeadsMax / 4) {
     copy_async_16(
         shared_address(weights + threadIdx.x * 4),
-        params.weights + row * kHeadsMax + threadIdx.x * 4, true);
+        params.weights + row * params.weights_stride + threadIdx.x * 4, true);
   }
 }
 
@@ -350,7 +343,35 @@ __global__ __launch_bounds__(kThreads, 1) void score_prefill_kernel(
   }
 }
 
-// Unrounded rows and queries, in float32. Grid: (64 CTAs, rows); a warp scores a row at a time.
+// Grid: (heads, rows), a thread for each value.
+__global__ __launch_bounds__(cuda::kFinishRowMax) void finish_exact_kernel(
+    const __grid_constant__ IndexParams params) {
+  __shared__ float shared[cuda::kFinishRowMax];
+  cuda::pdl_wait();
+  cuda::pdl_launch_dependents();
+  const IndexSelectArgs& args = params.args;
+  const int row = blockIdx.y;
+  const int head = blockIdx.x;
+  const auto head_dim = static_cast<int>(args.head_dim);
+  const bool active = static_cast<int>(threadIdx.x) < head_dim;
+  float value = 0;
+  if (active) {
+    value = params.raw_queries
+                .data[row * params.raw_queries.stride + int64_t{head} * head_dim + threadIdx.x];
+  }
+  value = cuda::finish_row_value(
+      value, head_dim, args.rotary, args.step.pos[row], args.rounding, shared);
+  if (active) {
+    params.exact_queries[(row * args.num_heads + head) * head_dim + threadIdx.x] = value;
+  }
+  if (threadIdx.x == 0) {
+    const float scale = 1.0f / sqrtf(static_cast<float>(head_dim * args.num_heads));
+    params.weights[row * params.weights_stride + head] =
+        params.raw_weights.data[row * params.raw_weights.stride + head] * scale;
+  }
+}
+
+// Any shape, in float32. Grid: (CTAs, rows); a warp scores a row at a time.
 __global__ __launch_bounds__(kThreads) void score_exact_kernel(
     const __grid_constant__ IndexParams params) {
   cuda::pdl_wait();
@@ -360,24 +381,30 @@ __global__ __launch_bounds__(kThreads) void score_exact_kernel(
   const int count = visible_count(args, row);
   if (count <= args.top_k) return;
   const int lane = threadIdx.x % 32;
-  const int num_heads = static_cast<int>(args.num_heads);
-  const std::byte* rows =
-      args.rows.data + args.step.segments[args.step.segment[row]].bank * args.rows.bank_bytes;
-  const float* queries = params.exact_queries + int64_t{row} * num_heads * kHeadDim;
+  const auto num_heads = static_cast<int>(args.num_heads);
+  const auto head_dim = static_cast<int>(args.head_dim);
+  const int bank = args.step.segments[args.step.segment[row]].bank;
+  const std::byte* rows = args.rows.data + bank * args.rows.bank_bytes;
+  const float* queries = params.exact_queries + int64_t{row} * num_heads * head_dim;
   for (int idx = blockIdx.x * kWarps + threadIdx.x / 32; idx < count; idx += gridDim.x * kWarps) {
-    float v[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      v[i] = cuda::load_value(args.rows.dtype, rows + idx * args.rows.row_bytes, lane * 4 + i);
-    }
     float score = 0;
     for (int head = 0; head < num_heads; ++head) {
-      const float4 q = reinterpret_cast<const float4*>(queries + head * kHeadDim)[lane];
-      const float match = cuda::warp_sum(v[0] * q.x + v[1] * q.y + v[2] * q.z + v[3] * q.w);
-      score += fmaxf(match, 0.0f) * params.weights[row * kHeadsMax + head];
+      float match = 0;
+      for (int i = lane; i < head_dim; i += 32) {
+        const float value = cuda::load_value(args.rows.dtype, rows + idx * args.rows.row_bytes, i);
+        match = __fmaf_rn(value, queries[head * head_dim + i], match);
+      }
+      match = cuda::warp_sum(match);
+      score += fmaxf(match, 0.0f) * params.weights[row * params.weights_stride + head];
     }
     if (lane == 0) params.scores[blockIdx.y * params.score_stride + idx] = score;
   }
+}
+
+/// Whether the tensor cores score: FP4 values of the models' shape.
+bool has_fast_scores(const IndexSelectArgs& args) {
+  return args.rounding == RowRounding::kHadamardFp4 && args.head_dim == kHeadDim &&
+         args.num_heads <= kHeadsMax;
 }
 
 Status select_block(const Exec& exec, const IndexParams& params) {
@@ -396,9 +423,10 @@ Status select_block(const Exec& exec, const IndexParams& params) {
 Status make_queries(const Exec& exec, IndexParams& params) {
   const IndexSelectArgs& args = params.args;
   const int64_t n = args.step.num_rows;
-  const int64_t query_dim = args.num_heads * kHeadDim;
-  params.weights = exec.scratch->take<float>(n * kHeadsMax);
-  if (args.rounding == RowRounding::kNone) {
+  const int64_t query_dim = args.num_heads * args.head_dim;
+  params.weights_stride = static_cast<int>(std::max<int64_t>(args.num_heads, kHeadsMax));
+  params.weights = exec.scratch->take<float>(n * params.weights_stride);
+  if (!has_fast_scores(args)) {
     params.exact_queries = exec.scratch->take<float>(n * query_dim);
   } else {
     params.queries = exec.scratch->take<__nv_bfloat16>(n * kHeadsMax * kHeadDim);
@@ -417,6 +445,12 @@ Status make_queries(const Exec& exec, IndexParams& params) {
   }
   params.raw_queries = queries;
   params.raw_weights = weights;
+  if (!has_fast_scores(args)) {
+    return cuda::launch(
+        "finish_queries", finish_exact_kernel,
+        dim3(static_cast<unsigned>(args.num_heads), static_cast<unsigned>(n)),
+        dim3(static_cast<unsigned>((args.head_dim + 31) / 32 * 32)), 0, exec.stream, params);
+  }
   return cuda::launch(
       "finish_queries", finish_queries_kernel, dim3(kHeadsMax / kWarps, static_cast<unsigned>(n)),
       dim3(kThreads), 0, exec.stream, params);
@@ -431,7 +465,7 @@ Status select_decode(const Exec& exec, IndexParams params) {
   params.block_first_row = 0;
   params.block_rows = static_cast<int>(n);
   const dim3 grid(kDecodeCtas, static_cast<unsigned>(n));
-  if (args.rounding == RowRounding::kNone) {
+  if (!has_fast_scores(args)) {
     TANDEM_TRY(cuda::launch(
         "index scores", score_exact_kernel, grid, dim3(kThreads), 0, exec.stream, params));
   } else {
@@ -458,7 +492,7 @@ Status select_segment(const Exec& exec, IndexParams params, const Segment& segme
     params.block_rows = static_cast<int>(count);
     const int64_t visible = (segment.first_pos + begin + count) / args.ratio;
     if (visible > args.top_k) {
-      if (args.rounding == RowRounding::kNone) {
+      if (!has_fast_scores(args)) {
         TANDEM_TRY(cuda::launch(
             "index scores", score_exact_kernel, dim3(64, static_cast<unsigned>(count)),
             dim3(kThreads), 0, exec.stream, params));
@@ -482,10 +516,10 @@ Status select_segment(const Exec& exec, IndexParams params, const Segment& segme
 
 Status index_select_cuda(const Exec& exec, const IndexSelectArgs& args) {
   TANDEM_REQUIRE(
-      args.head_dim == kHeadDim && args.num_heads <= kHeadsMax && args.rotary.dim % 2 == 0,
+      args.head_dim % 2 == 0 && args.head_dim <= cuda::kFinishRowMax,
       str_cat(
-          "index_select: ", args.num_heads, " heads of ", args.head_dim,
-          " values, the CUDA kernels have up to ", kHeadsMax, " of ", kHeadDim));
+          "index_select: head_dim is ", args.head_dim, ", on CUDA even and at most ",
+          cuda::kFinishRowMax));
   int64_t count_max = 0;
   for (int64_t i = 0; i < args.step.num_segments; ++i) {
     const Segment& segment = args.step.host_segments[i];

@@ -7,7 +7,7 @@
 namespace tandem::detail {
 
 struct SelectTopKArgs {
-  ConstRows scores;              // [n, at least the largest count]; no NaN
+  ConstRows scores;              // [n, at least the largest count]; NaN is lowest
   const int32_t* pos = nullptr;  // [n]
   int64_t ratio = 4;
   IntRows selection;  // [n, top_k]

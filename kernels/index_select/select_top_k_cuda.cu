@@ -19,8 +19,9 @@ constexpr int kHeldItems = 16;  // scores of one thread and round
 constexpr int kRoundItems = kHeldItems * kThreads;
 constexpr int kBins = 2048;
 
-/// Unsigned order of the result is the order of the scores; 0.0 and -0.0 are equal.
+/// Unsigned order of the result is the order of the scores; 0.0 and -0.0 are equal, NaN is lowest.
 __device__ __forceinline__ uint32_t ordered_bits(float score) {
+  if (isnan(score)) return 0;
   const uint32_t bits = __float_as_uint(score + 0.0f);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }

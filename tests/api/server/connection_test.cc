@@ -62,7 +62,7 @@ TEST(ConnectionTest, B034AHalfClosedClientGetsItsWholeAnswer) {
 TEST(ConnectionTest, AClientThatLeavesTheQueueIsNeverServed) {
   TestServer::Options options;
   options.stage.num_banks = 1;
-  TestServer server({endless(2)}, options);
+  TestServer server({endless(20)}, options);
   RawClient busy(server.port());
   busy.send(http_request("POST", kChat, chat_body("a", kNoThinking + R"(,"max_tokens":4000)")));
   wait_until([&] { return server.engine().stats.num_running == 1; });
@@ -170,7 +170,7 @@ TEST(ConnectionTest, B058DeepJsonIsRefusedEverywhere) {
 TEST(ConnectionTest, ClientsBeyondTheCapAreToldToComeBack) {
   TestServer::Options options;
   options.server.http.clients_max = 2;
-  TestServer server({endless(2)}, options);
+  TestServer server({endless(20)}, options);
   RawClient first(server.port());
   RawClient second(server.port());
   for (RawClient* client : {&first, &second}) {
@@ -191,7 +191,7 @@ TEST(ConnectionTest, AFullQueueIsToldToComeBack) {
   TestServer::Options options;
   options.stage.num_banks = 1;
   options.queue_max = 2;
-  TestServer server({endless(2)}, options);
+  TestServer server({endless(20)}, options);
   std::vector<std::unique_ptr<RawClient>> clients;
   for (int i = 0; i < 3; ++i) {
     clients.push_back(std::make_unique<RawClient>(server.port()));
