@@ -139,6 +139,8 @@ TerminalProgram::~TerminalProgram() {
 }
 
 void TerminalProgram::type(const std::string& text) {
+  // A line editor writes its prompt before it has the terminal in its own mode; a person is slower.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(::write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
 }
 
