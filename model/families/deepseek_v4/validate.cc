@@ -149,8 +149,12 @@ class Validator {
     const GgufValue* value = file_.find_value(full("embedding_length"));
     const bool readable = value != nullptr && gguf_is_integer(value->type);
     const int64_t hidden_dim = readable ? value->as_i64().value_or(0) : 0;
-    if (hidden_dim == v4::kFlashHiddenDim) config_.variant = V4Variant::kFlash;
-    if (hidden_dim == v4::kProHiddenDim) config_.variant = V4Variant::kPro;
+    // A file of made-up layers says so: it has the published width but not the other numbers.
+    const Result<bool> synthetic = file_.get_bool("tandem.synthetic");
+    if (!synthetic.ok() || !*synthetic) {
+      if (hidden_dim == v4::kFlashHiddenDim) config_.variant = V4Variant::kFlash;
+      if (hidden_dim == v4::kProHiddenDim) config_.variant = V4Variant::kPro;
+    }
     if (config_.num_layers == 0) return;
     const std::string key = full("block_count");
     const int64_t layers = config_.variant == V4Variant::kFlash ? v4::kFlashLayers : v4::kProLayers;
