@@ -10,31 +10,15 @@
 #include <cstdint>
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/int8_panel.h"
 #include "model/formats/blocks.h"
 #include "model/formats/iq2_grid.h"
 
 namespace tandem::cpu {
 
-/// signs[t]: eight bytes, 1 or -1, of the IQ2_XXS sign index t.
-struct Iq2SignBytes {
-  int8_t rows[128][8];
-};
-
-constexpr Iq2SignBytes make_iq2_sign_bytes() {
-  Iq2SignBytes out{};
-  for (unsigned t = 0; t < 128; ++t) {
-    for (unsigned i = 0; i < 8; ++i) {
-      const unsigned bits = iq2_signs(t);
-      out.rows[t][i] = ((bits >> i) & 1U) != 0 ? -1 : 1;
-    }
-  }
-  return out;
-}
-
 template <class P>
 struct Int8X86 {
   static constexpr int kRows = 8;  // weight rows that go through one activation block together
-  static constexpr Iq2SignBytes kIq2Signs = make_iq2_sign_bytes();
 
   static __m256i load(const void* bytes) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(bytes));
@@ -80,21 +64,26 @@ struct Int8X86 {
     static __m256 scales(const std::byte* const* rows, int64_t offset) {
       return gather_f16(rows, offset);
     }
+    static __m256i codes(const std::byte* block) {
+      const __m256i values = load(block + offsetof(BlockQ8_0, q));
+      return kZero == 0 ? values : _mm256_xor_si256(values, _mm256_set1_epi8(-128));
+    }
   };
 
   struct MXFP4 {
     static constexpr int kBytes = sizeof(BlockMXFP4);
     static constexpr int kZero = 16;
-    static __m256i dot(const std::byte* block, __m256i x) {
-      const __m128i codes =
+    static __m256i dot(const std::byte* block, __m256i x) { return P::dot(codes(block), x); }
+    static __m256i codes(const std::byte* block) {
+      const __m128i packed =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockMXFP4, q)));
       const __m128i low = _mm_set1_epi8(15);
       const __m256i nibbles = _mm256_inserti128_si256(
-          _mm256_castsi128_si256(_mm_and_si128(codes, low)),
-          _mm_and_si128(_mm_srli_epi16(codes, 4), low), 1);
+          _mm256_castsi128_si256(_mm_and_si128(packed, low)),
+          _mm_and_si128(_mm_srli_epi16(packed, 4), low), 1);
       const __m256i values = _mm256_broadcastsi128_si256(
           _mm_setr_epi8(16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4));
-      return P::dot(_mm256_shuffle_epi8(values, nibbles), x);
+      return _mm256_shuffle_epi8(values, nibbles);
     }
     static __m256 scales(const std::byte* const* rows, int64_t offset) {
       // 2^(e - 127) / 2; the exponent 0 stands for the subnormal 2^-127.
@@ -153,15 +142,9 @@ struct Int8X86 {
     static constexpr float kFactor = 1.0f;
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i& min_dot) {
-      const std::byte* packed = block + offsetof(BlockQ4K, scales);
-      const auto a = read<uint32_t>(packed);
-      const auto b = read<uint32_t>(packed + 4);
-      const auto c = read<uint32_t>(packed + 8);
-      const uint64_t scales =
-          (a & 0x3f3f3f3fU) | (uint64_t{(c & 0x0f0f0f0fU) | (((a >> 6) & 0x03030303U) << 4)} << 32);
-      const uint64_t mins =
-          (b & 0x3f3f3f3fU) |
-          (uint64_t{((c >> 4) & 0x0f0f0f0fU) | (((b >> 6) & 0x03030303U) << 4)} << 32);
+      uint64_t scales = 0;
+      uint64_t mins = 0;
+      unpack_scales(block, scales, mins);
       const __m256i scale_bytes = _mm256_set1_epi64x(static_cast<int64_t>(scales));
       const __m256i low = _mm256_set1_epi8(15);
       __m256i sum = _mm256_setzero_si256();
@@ -176,6 +159,35 @@ struct Int8X86 {
       dot = sum;
       const __m128i min_words = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(mins)));
       min_dot = _mm256_zextsi128_si256(_mm_madd_epi16(min_words, x.sums32));
+    }
+
+    /// Eight scales and eight minima of six bits, a byte each.
+    static void unpack_scales(const std::byte* block, uint64_t& scales, uint64_t& mins) {
+      const std::byte* packed = block + offsetof(BlockQ4K, scales);
+      const auto a = read<uint32_t>(packed);
+      const auto b = read<uint32_t>(packed + 4);
+      const auto c = read<uint32_t>(packed + 8);
+      const uint32_t scales_high = (c & 0x0f0f0f0fU) | (((a >> 6) & 0x03030303U) << 4);
+      const uint32_t mins_high = ((c >> 4) & 0x0f0f0f0fU) | (((b >> 6) & 0x03030303U) << 4);
+      scales = (a & 0x3f3f3f3fU) | (uint64_t{scales_high} << 32);
+      mins = (b & 0x3f3f3f3fU) | (uint64_t{mins_high} << 32);
+    }
+    static void codes(const std::byte* block, __m256i* out) {
+      const __m256i low = _mm256_set1_epi8(15);
+      for (int pair = 0; pair < 4; ++pair) {
+        const __m256i packed = load(block + offsetof(BlockQ4K, q) + 32 * pair);
+        out[2 * pair] = _mm256_and_si256(packed, low);
+        out[2 * pair + 1] = _mm256_and_si256(_mm256_srli_epi16(packed, 4), low);
+      }
+    }
+    static void scales(const std::byte* block, int16_t* scale, int16_t* bias) {
+      uint64_t scale_bytes = 0;
+      uint64_t min_bytes = 0;
+      unpack_scales(block, scale_bytes, min_bytes);
+      for (int g = 0; g < 8; ++g) {
+        scale[2 * g] = scale[2 * g + 1] = static_cast<int16_t>((scale_bytes >> (8 * g)) & 255U);
+        bias[2 * g] = bias[2 * g + 1] = static_cast<int16_t>((min_bytes >> (8 * g)) & 255U);
+      }
     }
   };
 
@@ -208,6 +220,24 @@ struct Int8X86 {
       dot = sum;
       min_dot = _mm256_madd_epi16(min_words, x.sums16);
     }
+
+    static void codes(const std::byte* block, __m256i* out) {
+      const __m256i three = _mm256_set1_epi8(3);
+      for (int half = 0; half < 2; ++half) {
+        const __m256i packed = load(block + offsetof(BlockQ2K, q) + 32 * half);
+        out[4 * half] = _mm256_and_si256(packed, three);
+        out[4 * half + 1] = _mm256_and_si256(_mm256_srli_epi16(packed, 2), three);
+        out[4 * half + 2] = _mm256_and_si256(_mm256_srli_epi16(packed, 4), three);
+        out[4 * half + 3] = _mm256_and_si256(_mm256_srli_epi16(packed, 6), three);
+      }
+    }
+    static void scales(const std::byte* block, int16_t* scale, int16_t* bias) {
+      for (int g = 0; g < 16; ++g) {
+        const auto packed = read<uint8_t>(block + offsetof(BlockQ2K, scales) + g);
+        scale[g] = static_cast<int16_t>(packed & 15);
+        bias[g] = static_cast<int16_t>(packed >> 4);
+      }
+    }
   };
 
   struct Q6K {
@@ -223,28 +253,41 @@ struct Int8X86 {
       const __m256i halves[2] = {
           _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
           _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
-      const __m256i low = _mm256_set1_epi8(15);
-      const __m256i high_mask = _mm256_set1_epi8(0x30);
+      __m256i chunks[8];
+      codes(block, chunks);
       __m256i sum = _mm256_setzero_si256();
       for (int half = 0; half < 2; ++half) {
-        const __m256i q0 = load(block + offsetof(BlockQ6K, q_low) + 64 * half);
-        const __m256i q1 = load(block + offsetof(BlockQ6K, q_low) + 64 * half + 32);
-        const __m256i high = load(block + offsetof(BlockQ6K, q_high) + 32 * half);
-        const __m256i lows[4] = {
-            _mm256_and_si256(q0, low), _mm256_and_si256(q1, low),
-            _mm256_and_si256(_mm256_srli_epi16(q0, 4), low),
-            _mm256_and_si256(_mm256_srli_epi16(q1, 4), low)};
-        const __m256i highs[4] = {
-            _mm256_slli_epi16(high, 4), _mm256_slli_epi16(high, 2), high,
-            _mm256_srli_epi16(high, 2)};
         for (int p = 0; p < 4; ++p) {
-          const __m256i codes = _mm256_or_si256(lows[p], _mm256_and_si256(highs[p], high_mask));
-          const __m256i partial = P::dot(codes, x.at(4 * half + p));
+          const __m256i partial = P::dot(chunks[4 * half + p], x.at(4 * half + p));
           sum = P::mac16(sum, partial, spread_words(halves[half], 2 * p, 2 * p + 1));
         }
       }
       const __m256i bias = _mm256_slli_epi32(_mm256_madd_epi16(scale_words, x.sums16), 5);
       dot = _mm256_sub_epi32(sum, bias);
+    }
+
+    static void codes(const std::byte* block, __m256i* out) {
+      const __m256i low = _mm256_set1_epi8(15);
+      const __m256i high_mask = _mm256_set1_epi8(0x30);
+      for (int half = 0; half < 2; ++half) {
+        const __m256i q0 = load(block + offsetof(BlockQ6K, q_low) + 64 * half);
+        const __m256i q1 = load(block + offsetof(BlockQ6K, q_low) + 64 * half + 32);
+        const __m256i high = load(block + offsetof(BlockQ6K, q_high) + 32 * half);
+        const auto join = [&](__m256i low_bits, __m256i high_bits) {
+          return _mm256_or_si256(
+              _mm256_and_si256(low_bits, low), _mm256_and_si256(high_bits, high_mask));
+        };
+        out[4 * half] = join(q0, _mm256_slli_epi16(high, 4));
+        out[4 * half + 1] = join(q1, _mm256_slli_epi16(high, 2));
+        out[4 * half + 2] = join(_mm256_srli_epi16(q0, 4), high);
+        out[4 * half + 3] = join(_mm256_srli_epi16(q1, 4), _mm256_srli_epi16(high, 2));
+      }
+    }
+    static void scales(const std::byte* block, int16_t* scale, int16_t* bias) {
+      for (int g = 0; g < 16; ++g) {
+        scale[g] = read<int8_t>(block + offsetof(BlockQ6K, scales) + g);
+        bias[g] = static_cast<int16_t>(32 * scale[g]);
+      }
     }
 
     /// 16-bit word `index` of each half in the low word of every 32-bit lane.
@@ -268,28 +311,71 @@ struct Int8X86 {
     static constexpr float kFactor = 0.125f;
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
+      const Words words(block);
       __m256i sum = _mm256_setzero_si256();
       for (int g = 0; g < 8; ++g) {
-        const std::byte* words = block + offsetof(BlockIQ2XXS, q) + 8 * g;
-        const auto a = read<uint32_t>(words);
-        const auto b = read<uint32_t>(words + 4);
-        const __m256i magnitudes =
-            rows_of(&kIq2XxsGrid, a & 255U, (a >> 8) & 255U, (a >> 16) & 255U, a >> 24);
-        const __m256i signs =
-            rows_of(&kIq2Signs, b & 127U, (b >> 7) & 127U, (b >> 14) & 127U, (b >> 21) & 127U);
-        const __m256i partial = P::dot(magnitudes, _mm256_sign_epi8(x.at(g), signs));
-        const int scale = 2 * static_cast<int>(b >> 28) + 1;
-        sum = P::mac16(sum, partial, _mm256_set1_epi32(scale));
+        const __m256i partial = P::dot(magnitudes(block, g), P::negate(x.at(g), words.signs[g]));
+        sum = P::mac16(sum, partial, _mm256_set1_epi32(words.scales[g]));
       }
       dot = sum;
     }
 
-    /// Four 8-byte rows of a table.
-    static __m256i rows_of(const void* table, unsigned i0, unsigned i1, unsigned i2, unsigned i3) {
-      const auto* bytes = static_cast<const std::byte*>(table);
-      return _mm256_setr_epi64x(
-          read<int64_t>(bytes + 8 * i0), read<int64_t>(bytes + 8 * i1),
-          read<int64_t>(bytes + 8 * i2), read<int64_t>(bytes + 8 * i3));
+    /// Codes with the zero point 64.
+    static void codes(const std::byte* block, __m256i* out) {
+      const Words words(block);
+      for (int g = 0; g < 8; ++g) {
+        out[g] =
+            _mm256_add_epi8(P::negate(magnitudes(block, g), words.signs[g]), _mm256_set1_epi8(64));
+      }
+    }
+    static void scales(const std::byte* block, int16_t* scale, int16_t* bias) {
+      const Words words(block);
+      for (int g = 0; g < 8; ++g) {
+        scale[2 * g] = scale[2 * g + 1] = static_cast<int16_t>(words.scales[g]);
+        bias[2 * g] = bias[2 * g + 1] = static_cast<int16_t>(64 * words.scales[g]);
+      }
+    }
+
+    /// What the second words of the eight groups say: bit i of signs[g] is set if value i of the
+    /// group is negative.
+    struct Words {
+      alignas(32) uint32_t signs[8];
+      alignas(32) int32_t scales[8];
+
+      explicit Words(const std::byte* block) {
+        const __m256i low = load(block + offsetof(BlockIQ2XXS, q));
+        const __m256i high = load(block + offsetof(BlockIQ2XXS, q) + 32);
+        const __m256i b = _mm256_permute4x64_epi64(
+            _mm256_castps_si256(
+                _mm256_shuffle_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), 0xdd)),
+            0xd8);
+        // Seven bits are stored of each byte of signs; the eighth makes their number even.
+        const auto seven = [&](int byte) {
+          const __m256i moved = _mm256_slli_epi32(b, byte);
+          return _mm256_and_si256(moved, _mm256_set1_epi32(0x7f << (8 * byte)));
+        };
+        const __m256i sevens = _mm256_or_si256(
+            _mm256_or_si256(seven(0), seven(1)), _mm256_or_si256(seven(2), seven(3)));
+        __m256i parity = _mm256_xor_si256(sevens, _mm256_srli_epi32(sevens, 4));
+        parity = _mm256_xor_si256(parity, _mm256_srli_epi32(parity, 2));
+        parity = _mm256_xor_si256(parity, _mm256_srli_epi32(parity, 1));
+        const __m256i eighth =
+            _mm256_slli_epi32(_mm256_and_si256(parity, _mm256_set1_epi32(0x01010101)), 7);
+        _mm256_store_si256(reinterpret_cast<__m256i*>(signs), _mm256_or_si256(sevens, eighth));
+        const __m256i twice = _mm256_slli_epi32(_mm256_srli_epi32(b, 28), 1);
+        _mm256_store_si256(
+            reinterpret_cast<__m256i*>(scales), _mm256_add_epi32(twice, _mm256_set1_epi32(1)));
+      }
+    };
+
+    /// The four grid rows of a group.
+    static __m256i magnitudes(const std::byte* block, int g) {
+      const auto* grid = reinterpret_cast<const std::byte*>(&kIq2XxsGrid);
+      const std::byte* indices = block + offsetof(BlockIQ2XXS, q) + 8 * g;
+      const auto row = [&](int i) {
+        return read<int64_t>(grid + 8 * size_t{read<uint8_t>(indices + i)});
+      };
+      return _mm256_setr_epi64x(row(0), row(1), row(2), row(3));
     }
   };
 
@@ -336,6 +422,91 @@ struct Int8X86 {
         float results[kRows];
         fn(pointers, results);
         for (int64_t r = 0; r < count; ++r) out[i + r] = results[r];
+      }
+    }
+  }
+
+  /// Puts 32 codes of eight rows into their places of a panel, from row `first` on.
+  static void store_words(const __m256i* codes, int first, uint8_t (*out)[kPanelRows][4]) {
+    __m256i pairs[8];
+    for (int i = 0; i < 4; ++i) {
+      pairs[2 * i] = _mm256_unpacklo_epi32(codes[2 * i], codes[2 * i + 1]);
+      pairs[2 * i + 1] = _mm256_unpackhi_epi32(codes[2 * i], codes[2 * i + 1]);
+    }
+    __m256i quads[8];  // word j of each half, of rows 0-3 and of rows 4-7
+    for (int i = 0; i < 2; ++i) {
+      quads[4 * i] = _mm256_unpacklo_epi64(pairs[4 * i], pairs[4 * i + 2]);
+      quads[4 * i + 1] = _mm256_unpackhi_epi64(pairs[4 * i], pairs[4 * i + 2]);
+      quads[4 * i + 2] = _mm256_unpacklo_epi64(pairs[4 * i + 1], pairs[4 * i + 3]);
+      quads[4 * i + 3] = _mm256_unpackhi_epi64(pairs[4 * i + 1], pairs[4 * i + 3]);
+    }
+    const auto store = [&](int word, __m256i words) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out[word][first]), words);
+    };
+    for (int j = 0; j < 4; ++j) {
+      store(j, _mm256_permute2x128_si256(quads[j], quads[4 + j], 0x20));
+      store(4 + j, _mm256_permute2x128_si256(quads[j], quads[4 + j], 0x31));
+    }
+  }
+
+  template <class T>
+  static void pack32(const std::byte* const* rows, int64_t k, int first, PanelBlock32* panel) {
+    for (int64_t b = 0; b < k / 32; ++b) {
+      __m256i codes[kRows];
+      for (int r = 0; r < kRows; ++r) codes[r] = T::codes(rows[r] + b * T::kBytes);
+      store_words(codes, first, panel[b].codes);
+      _mm256_storeu_ps(panel[b].d + first, T::scales(rows, b * T::kBytes));
+    }
+  }
+
+  template <class T, int kGroups>
+  static void pack256(
+      const std::byte* const* rows, int64_t k, int first, PanelBlock256<kGroups>* panel) {
+    for (int64_t b = 0; b < k / 256; ++b) {
+      const int64_t offset = b * T::kBytes;
+      PanelBlock256<kGroups>& out = panel[b];
+      __m256i codes[kRows][8];
+      for (int r = 0; r < kRows; ++r) T::codes(rows[r] + offset, codes[r]);
+      for (int chunk = 0; chunk < 8; ++chunk) {
+        __m256i words[kRows];
+        for (int r = 0; r < kRows; ++r) words[r] = codes[r][chunk];
+        store_words(words, first, out.codes + 8 * chunk);
+      }
+      for (int r = 0; r < kRows; ++r) {
+        int16_t scale[16];
+        int16_t bias[16];
+        T::scales(rows[r] + offset, scale, bias);
+        for (int g = 0; g < kGroups; ++g) out.scales[g][first + r] = scale[g * (16 / kGroups)];
+        for (int g = 0; g < 16; ++g) out.bias[g / 2][first + r][g % 2] = bias[g];
+      }
+      __m256 d = gather_f16(rows, offset + T::kD);
+      if constexpr (T::kFactor != 1.0f) d = _mm256_mul_ps(d, _mm256_set1_ps(T::kFactor));
+      _mm256_storeu_ps(out.d + first, d);
+      _mm256_storeu_ps(out.dmin + first, T::kHasMins ? gather_f16(rows, offset + T::kDmin) : d);
+    }
+  }
+
+  /// The pack entry of the table. Rows past num_rows repeat the last one; nobody stores their
+  /// results.
+  static void pack(
+      DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
+      std::byte* panel) {
+    auto* panel32 = reinterpret_cast<PanelBlock32*>(panel);
+    auto* panel8 = reinterpret_cast<PanelBlock256<8>*>(panel);
+    auto* panel16 = reinterpret_cast<PanelBlock256<16>*>(panel);
+    for (int first = 0; first < kPanelRows; first += kRows) {
+      const std::byte* pointers[kRows];
+      for (int r = 0; r < kRows; ++r) {
+        pointers[r] = rows + (first + r < num_rows ? first + r : num_rows - 1) * row_bytes;
+      }
+      switch (dtype) {
+        case DType::kQ8_0: pack32<Q8_0>(pointers, k, first, panel32); break;
+        case DType::kMXFP4: pack32<MXFP4>(pointers, k, first, panel32); break;
+        case DType::kQ2_K: pack256<Q2K>(pointers, k, first, panel16); break;
+        case DType::kQ4_K: pack256<Q4K>(pointers, k, first, panel8); break;
+        case DType::kQ6_K: pack256<Q6K>(pointers, k, first, panel16); break;
+        case DType::kIQ2_XXS: pack256<IQ2XXS>(pointers, k, first, panel8); break;
+        default: break;
       }
     }
   }

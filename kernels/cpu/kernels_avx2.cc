@@ -18,6 +18,16 @@ struct Primitives {
   static __m256i dot_q8(__m256i values, __m256i x) {
     return dot(_mm256_abs_epi8(values), _mm256_sign_epi8(x, values));
   }
+  static __m256i negate(__m256i x, uint32_t signs) {
+    // Byte i looks at bit i: each byte of the signs goes to eight places, and one bit of it stays.
+    const __m256i places =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bytes =
+        _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(signs)), places);
+    const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201U));
+    const __m256i negative = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bits), bits);
+    return _mm256_sub_epi8(_mm256_xor_si256(x, negative), negative);
+  }
   static __m256i mac16(__m256i sum, __m256i values, __m256i scales) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(values, scales));
   }
@@ -119,17 +129,11 @@ void gemm(
   }
 }
 
-void pack(
-    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
-    std::byte* panel) {
-  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/0, panel);
-}
-
 }  // namespace
 
 const CpuKernels& avx2_kernels() {
   static constexpr CpuKernels kTable = {
-      CpuIsa::kAvx2, {Float::quantize, Int8::gemv, pack, gemm}, Float::table()};
+      CpuIsa::kAvx2, {Float::quantize, Int8::gemv, Int8::pack, gemm}, Float::table()};
   return kTable;
 }
 

@@ -19,6 +19,10 @@ struct Primitives {
   static __m256i dot_q8(__m256i values, __m256i x) {
     return dot(_mm256_xor_si256(values, _mm256_set1_epi8(-128)), x);
   }
+  /// x with the bytes negated whose bit of `signs` is set.
+  static __m256i negate(__m256i x, uint32_t signs) {
+    return _mm256_mask_sub_epi8(x, signs, _mm256_setzero_si256(), x);
+  }
   /// sum + values * scales. Limits: values fit 16 bits, the scales' high halves are zero.
   static __m256i mac16(__m256i sum, __m256i values, __m256i scales) {
     return _mm256_dpwssd_epi32(sum, values, scales);
@@ -133,12 +137,6 @@ void gemm_rows(
   }
 }
 
-void pack(
-    DType dtype, const std::byte* rows, int64_t row_bytes, int64_t num_rows, int64_t k,
-    std::byte* panel) {
-  pack_panel(dtype, rows, row_bytes, num_rows, k, /*q8_zero=*/128, panel);
-}
-
 }  // namespace
 
 void avx512_gemm(
@@ -156,7 +154,7 @@ void avx512_gemm(
 
 const CpuKernels& avx512_kernels() {
   static constexpr CpuKernels kTable = {
-      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, pack, avx512_gemm}, Float::table()};
+      CpuIsa::kAvx512, {Float::quantize, Int8::gemv, Int8::pack, avx512_gemm}, Float::table()};
   return kTable;
 }
 
