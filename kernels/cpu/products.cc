@@ -65,6 +65,11 @@ Int8Rows one_row(Int8Rows x, int64_t row) {
   return x;
 }
 
+int64_t rows_of_unit(const Product& product) {
+  if (product.n >= kBlockedRowsMin) return kPanelRows;
+  return product.weight.rows < 8 * kVectorUnitRows ? kVectorUnitRowsMin : kVectorUnitRows;
+}
+
 /// Output rows one activation row at a time, a few weight rows in turn so that they stay in cache.
 void multiply_vectors(
     const CpuKernels& kernels, const Product& product, int64_t first, int64_t count,
@@ -165,7 +170,7 @@ void run_products(const Exec& exec, const CpuKernels& kernels, std::span<const P
   bool blocked = false;
   for (size_t j = 0; j < products.size(); ++j) {
     const Product& p = products[j];
-    const int64_t unit_rows = p.n < kBlockedRowsMin ? kVectorUnitRows : kPanelRows;
+    const int64_t unit_rows = rows_of_unit(p);
     const int64_t chunks = (p.n + kChunkRows - 1) / kChunkRows;
     units[j] = {
         (p.weight.rows + unit_rows - 1) / unit_rows * chunks,
@@ -179,7 +184,7 @@ void run_products(const Exec& exec, const CpuKernels& kernels, std::span<const P
       *exec.pool, {units.data(), products.size()}, blocked ? Dealing::kOnDemand : Dealing::kByCost,
       kSerialBytes, [&](int thread_idx, size_t j, int64_t unit) {
         const Product& p = products[j];
-        const int64_t unit_rows = p.n < kBlockedRowsMin ? kVectorUnitRows : kPanelRows;
+        const int64_t unit_rows = rows_of_unit(p);
         const int64_t per_chunk = (p.weight.rows + unit_rows - 1) / unit_rows;
         const int64_t first = unit % per_chunk * unit_rows;
         const int64_t first_row = unit / per_chunk * kChunkRows;

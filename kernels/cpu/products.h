@@ -47,8 +47,9 @@ struct Product {
 
 /// From this many activation rows on, a weight row is unpacked once for all of them.
 inline constexpr int64_t kBlockedRowsMin = 4;
-/// Weight rows of one unit of work.
+/// Weight rows of one unit of work; fewer where a weight has few.
 inline constexpr int64_t kVectorUnitRows = 32;
+inline constexpr int64_t kVectorUnitRowsMin = 8;
 /// Activation rows of one unit of work: their int8 values stay in a core's cache.
 inline constexpr int64_t kChunkRows = 256;
 

@@ -29,6 +29,12 @@ int main(int argc, char** argv) {
   program.add_option("--layers", options.num_layers)->capture_default_str();
   program.add_option("--experts", options.num_experts)->capture_default_str();
   program.add_option("--seed", options.seed)->capture_default_str();
+  bool q2 = false;
+  program.add_flag("--q2", q2, "Experts as IQ2_XXS and Q2_K; Q4_K without");
   CLI11_PARSE(program, argc, argv);
+  if (q2) {
+    options.gate_up = tandem::DType::kIQ2_XXS;
+    options.down = tandem::DType::kQ2_K;
+  }
   return tandem::write_file(base, options, path);
 }
