@@ -8,12 +8,15 @@
 namespace tandem::reference {
 namespace {
 
+// 16 lanes as four vectors of the width that every machine has: a wider type would live in memory.
 constexpr int kLanes = 16;
-typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float)), aligned(4)));
+constexpr int kWidth = 4;
+constexpr int kVectors = kLanes / kWidth;
+typedef float Vector __attribute__((vector_size(kWidth * sizeof(float))));
 
-float sum_lanes(const Lanes& lanes) {
+float sum_lanes(const Vector (&lanes)[kVectors]) {
   float sums[kLanes];
-  for (int i = 0; i < kLanes; ++i) sums[i] = lanes[i];
+  std::memcpy(sums, lanes, sizeof(sums));
   for (int half = kLanes / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
   }
@@ -23,16 +26,18 @@ float sum_lanes(const Lanes& lanes) {
 }  // namespace
 
 float dot(const float* a, const float* b, int64_t n) {
-  Lanes sum = {};
+  Vector sum[kVectors] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    Lanes x;
-    Lanes y;
-    std::memcpy(&x, a + i, sizeof(x));
-    std::memcpy(&y, b + i, sizeof(y));
-    sum += x * y;
+    for (int v = 0; v < kVectors; ++v) {
+      Vector x;
+      Vector y;
+      std::memcpy(&x, a + i + v * kWidth, sizeof(x));
+      std::memcpy(&y, b + i + v * kWidth, sizeof(y));
+      sum[v] += x * y;
+    }
   }
-  for (int lane = 0; i < n; ++i, ++lane) sum[lane] += a[i] * b[i];
+  for (int lane = 0; i < n; ++i, ++lane) sum[lane / kWidth][lane % kWidth] += a[i] * b[i];
   return sum_lanes(sum);
 }
 
