@@ -31,8 +31,9 @@ void PrintTo(const Param& param, std::ostream* out) {
 }
 
 // Past the window (128), two HCA rows (256) and the count at which the index selects (4 * 64).
-constexpr size_t kNumTokens = 330;
-constexpr size_t kCut = 301;  // within every window, inside a CSA and an HCA window
+constexpr size_t kNumTokens = 276;
+constexpr size_t kCut = 261;       // inside a window of each ratio
+constexpr size_t kContinued = 24;  // tokens after a cut: one more window of ratio 4, at least
 constexpr int64_t kRewind = 40;
 
 const std::vector<int32_t>& tokens() {
@@ -87,12 +88,12 @@ class InvarianceTest : public ::testing::TestWithParam<Param> {
     return whole_;
   }
 
-  /// The bank holds tokens [0, begin): the rest gives the rows of the uninterrupted run.
+  /// The bank holds tokens [0, begin): the next give the rows of the uninterrupted run.
   void expect_continues(Stages& stages, int32_t bank, size_t begin) {
     ASSERT_EQ(stages.length(bank), static_cast<int64_t>(begin));
+    const size_t end = std::min(kNumTokens, begin + kContinued);
     EXPECT_TRUE(bitwise_equal(
-        stages.feed(bank, slice(tokens(), begin, kNumTokens), 13),
-        rows_of(whole(), begin, kNumTokens)));
+        stages.feed(bank, slice(tokens(), begin, end), 13), rows_of(whole(), begin, end)));
   }
 
   /// Other tokens than the sequence's.
@@ -108,7 +109,7 @@ class InvarianceTest : public ::testing::TestWithParam<Param> {
 
 TEST_P(InvarianceTest, AnyCutIntoStepsGivesTheSameLogits) {
   Stages stages(nano_, {}, options());
-  for (const int64_t chunk : {128, 64, 37, 5, 1}) {
+  for (const int64_t chunk : {128, 37, 1}) {
     SCOPED_TRACE(str_cat("chunk ", chunk));
     ASSERT_OK(stages.stage(0).reset(0));
     EXPECT_TRUE(bitwise_equal(stages.feed(0, tokens(), chunk), whole()));
@@ -116,7 +117,7 @@ TEST_P(InvarianceTest, AnyCutIntoStepsGivesTheSameLogits) {
   // Uneven steps in turn.
   ASSERT_OK(stages.stage(0).reset(0));
   Tensor uneven(0, whole().cols);
-  const size_t sizes[] = {3, 125, 1, 130, 2, 60, 9};
+  const size_t sizes[] = {3, 125, 1, 130, 2, 6, 9};
   size_t begin = 0;
   for (const size_t size : sizes) {
     const Tensor part = stages.feed(0, slice(tokens(), begin, begin + size), 512);
@@ -133,7 +134,10 @@ TEST_P(InvarianceTest, AnyCutIntoStagesGivesTheSameLogits) {
        std::vector<std::vector<int32_t>>{{1}, {2}, {3}, {4}, {5}, {1, 2, 3, 4, 5}}) {
     SCOPED_TRACE(str_cat(cuts.size() + 1, " stages, the second begins at layer ", cuts[0]));
     Stages stages(nano_, cuts, options());
-    EXPECT_TRUE(bitwise_equal(stages.feed(0, tokens(), 100), whole()));
+    // Past the window and the first row of each kind of layer; the selection once.
+    const size_t end = cuts.size() > 1 ? kNumTokens : 140;
+    EXPECT_TRUE(
+        bitwise_equal(stages.feed(0, slice(tokens(), 0, end), 100), rows_of(whole(), 0, end)));
   }
 }
 
@@ -183,10 +187,10 @@ TEST_P(InvarianceTest, BanksThatShareStepsDoNotTouchEachOther) {
 TEST_P(InvarianceTest, TheNumberOfThreadsChangesNothing) {
   for (const int num_threads : {1, 3}) {
     Stages stages(nano_, {}, options(), num_threads);
-    const Tensor head = stages.feed(0, slice(tokens(), 0, 300), 300);
-    EXPECT_TRUE(bitwise_equal(head, rows_of(whole(), 0, 300))) << num_threads << " threads";
-    const Tensor tail = stages.feed(0, slice(tokens(), 300, kNumTokens), 1);
-    EXPECT_TRUE(bitwise_equal(tail, rows_of(whole(), 300, kNumTokens))) << num_threads;
+    const Tensor head = stages.feed(0, slice(tokens(), 0, kCut), kCut);
+    EXPECT_TRUE(bitwise_equal(head, rows_of(whole(), 0, kCut))) << num_threads << " threads";
+    const Tensor tail = stages.feed(0, slice(tokens(), kCut, kNumTokens), 1);
+    EXPECT_TRUE(bitwise_equal(tail, rows_of(whole(), kCut, kNumTokens))) << num_threads;
   }
 }
 
@@ -228,15 +232,15 @@ TEST_P(InvarianceTest, AForkContinuesAndCanBeTruncated) {
 TEST_P(InvarianceTest, ATruncatedBankContinues) {
   Stages stages(nano_, {}, options());
   LocalStage& stage = stages.stage(0);
-  for (const int64_t back : {int64_t{1}, int64_t{3}, int64_t{29}, kRewind}) {
-    for (const size_t keep : {kCut, size_t{256}, size_t{127}}) {
-      SCOPED_TRACE(str_cat("back by ", back, " to ", keep));
-      ASSERT_OK(stage.reset(0));
-      stages.feed(0, slice(tokens(), 0, keep), 512);
-      stages.feed(0, detour(static_cast<size_t>(back)), 7);
-      ASSERT_OK(stage.truncate(0, static_cast<int64_t>(keep)));
-      expect_continues(stages, 0, keep);
-    }
+  const std::pair<int64_t, size_t> cases[] = {
+      {1, kCut}, {kRewind, kCut}, {3, 256}, {29, 127}, {kRewind, 6}};
+  for (const auto& [back, keep] : cases) {
+    SCOPED_TRACE(str_cat("back by ", back, " to ", keep));
+    ASSERT_OK(stage.reset(0));
+    stages.feed(0, slice(tokens(), 0, keep), 512);
+    stages.feed(0, detour(static_cast<size_t>(back)), 7);
+    ASSERT_OK(stage.truncate(0, static_cast<int64_t>(keep)));
+    expect_continues(stages, 0, keep);
   }
 }
 
@@ -277,7 +281,7 @@ TEST_P(InvarianceTest, ACheckpointBringsTheBankBackFromAnywhere) {
 
 TEST_P(InvarianceTest, AResetBankStartsAnew) {
   Stages stages(nano_, {}, options());
-  stages.feed(0, detour(400), 400);
+  stages.feed(0, detour(300), 300);
   ASSERT_OK(stages.stage(0).reset(0));
   EXPECT_TRUE(bitwise_equal(stages.feed(0, tokens(), 512), whole()));
 }
@@ -285,7 +289,7 @@ TEST_P(InvarianceTest, AResetBankStartsAnew) {
 INSTANTIATE_TEST_SUITE_P(
     Paths, InvarianceTest,
     ::testing::Values(
-        Param{Numerics::kExact, DType::kF32}, Param{Numerics::kExact, DType::kF16},
+        Param{Numerics::kExact, DType::kF32}, Param{Numerics::kFast, DType::kF16},
         Param{Numerics::kFast, DType::kF32}, Param{Numerics::kFast, DType::kBF16}),
     param_name);
 
