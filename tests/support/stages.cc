@@ -1,7 +1,6 @@
 #include "tests/support/stages.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "model/families/families.h"
 #include "tests/support/paths.h"
@@ -23,20 +22,6 @@ OpenModel open_test_model(const std::string& path) {
 
 OpenModel open_nano() {
   return open_test_model(repo_path("models/nano-q4_k.gguf"));
-}
-
-Status MemoryStream::write(std::span<const std::byte> part) {
-  bytes.insert(bytes.end(), part.begin(), part.end());
-  return {};
-}
-
-Status MemoryStream::read(std::span<std::byte> part) {
-  if (part.size() > bytes.size() - position) {
-    return {StatusCode::kDataLoss, str_cat("cut short at ", bytes.size(), " bytes")};
-  }
-  if (!part.empty()) std::memcpy(part.data(), bytes.data() + position, part.size());
-  position += part.size();
-  return {};
 }
 
 Stages::Stages(

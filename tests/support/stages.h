@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_stream.h"
 #include "base/thread_pool.h"
 #include "model/gguf/gguf_file.h"
 #include "model/spec/model.h"
+#include "tests/support/memory_stream.h"
 #include "tests/support/tensor.h"
 #include "worker/local_stage.h"
 
@@ -21,16 +21,6 @@ struct OpenModel {
 OpenModel open_test_model(const std::string& path);
 /// models/nano-q4_k.gguf
 OpenModel open_nano();
-
-/// Bytes in memory as a sink and a source.
-class MemoryStream final : public ByteSink, public ByteSource {
- public:
-  std::vector<std::byte> bytes;
-  size_t position = 0;
-
-  Status write(std::span<const std::byte> part) override;
-  Status read(std::span<std::byte> part) override;
-};
 
 /// Part of a batch: tokens that follow what the bank holds.
 struct Feed {

@@ -1,8 +1,10 @@
 #include "model/families/deepseek_v4/model.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "model/families/deepseek_v4/config.h"
 #include "model/families/deepseek_v4/program.h"
@@ -51,21 +53,39 @@ class V4Model final : public Model {
       const std::string name = "blk." + std::to_string(layer) + ".ffn_gate_tid2eid.weight";
       const TensorInfo* tensor = tensors.find(name);
       if (tensor == nullptr) continue;
-      for (uint64_t i = 0; i < tensor->bytes / sizeof(int32_t); ++i) {
-        int32_t expert = 0;
-        std::memcpy(&expert, tensor->data + i * sizeof(expert), sizeof(expert));
-        if (expert >= 0 && expert < config_.num_experts) continue;
-        return {
-            StatusCode::kDataLoss, str_cat(
-                                       name, " names expert ", expert, " for token ",
-                                       static_cast<int64_t>(i) / config_.num_experts_used,
-                                       ", the model has ", config_.num_experts)};
+      std::vector<int32_t> experts(static_cast<size_t>(config_.num_experts_used));
+      const size_t row_bytes = experts.size() * sizeof(int32_t);
+      for (int64_t token = 0; token < config_.vocab_size; ++token) {
+        std::memcpy(
+            experts.data(), tensor->data + static_cast<size_t>(token) * row_bytes, row_bytes);
+        TANDEM_TRY(check_experts(name, token, experts));
       }
     }
     return {};
   }
 
  private:
+  /// A token's experts exist and differ: the buffers of a step are sized for that.
+  Status check_experts(
+      const std::string& name, int64_t token, const std::vector<int32_t>& experts) const {
+    for (size_t k = 0; k < experts.size(); ++k) {
+      const int32_t expert = experts[k];
+      if (expert < 0 || expert >= config_.num_experts) {
+        return {
+            StatusCode::kDataLoss, str_cat(
+                                       name, " names expert ", expert, " for token ", token,
+                                       ", the model has ", config_.num_experts)};
+      }
+      if (std::find(experts.begin(), experts.begin() + static_cast<std::ptrdiff_t>(k), expert) !=
+          experts.begin() + static_cast<std::ptrdiff_t>(k)) {
+        return {
+            StatusCode::kDataLoss,
+            str_cat(name, " names expert ", expert, " twice for token ", token)};
+      }
+    }
+    return {};
+  }
+
   V4Config config_;
   TensorPlan tensors_;
   ModelSpec spec_;
