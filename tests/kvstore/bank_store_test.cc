@@ -231,12 +231,25 @@ TEST_F(BankStoreTest, ACheckpointOutlivesTheRings) {
   append(store, 0, 2, 40);
   ASSERT_OK(store.restore(0, *id));
   expect_holds(store, 0, {{21, 1}});
-  EXPECT_ERROR(store.truncate(0, 20), StatusCode::kAborted, "");
   append(store, 0, 3, 4);
   ASSERT_OK(store.truncate(0, 22));
   expect_holds(store, 0, {{21, 1}, {22, 3}});
   ASSERT_OK(store.restore(0, *id));
   expect_holds(store, 0, {{21, 1}});
+}
+
+TEST_F(BankStoreTest, ARestoredBankGoesBackAsFarAsTheOneThatWasKept) {
+  BankStore store = make_store();
+  append(store, 0, 1, 21);
+  ASSERT_OK(store.truncate(0, 20));  // one of the three tokens is spent
+  const Result<CheckpointId> id = store.checkpoint(0);
+  ASSERT_OK(id);
+  append(store, 0, 2, 40);
+  ASSERT_OK(store.restore(0, *id));
+  EXPECT_ERROR(store.truncate(0, 17), StatusCode::kAborted, "");
+  ASSERT_OK(store.truncate(0, 18));
+  append(store, 0, 3, 9);
+  expect_holds(store, 0, {{18, 1}, {27, 3}});
 }
 
 TEST_F(BankStoreTest, ACheckpointIsDroppedWithWhatItBuildsOn) {
@@ -376,7 +389,7 @@ TEST_F(BankStoreTest, AnotherPlansStateIsRefused) {
   refuses([](Slabs& s) { s[0].row_values = 4; }, "window");
   refuses([](Slabs& s) { s[1].dtype = DType::kBF16; }, "pooled");
   refuses([](Slabs& s) { s[1].tokens_per_row = 2; }, "pooled");
-  refuses([](Slabs& s) { std::swap(s[2], s[3]); }, "history");
+  refuses([](Slabs& s) { std::swap(s[2], s[3]); }, "each");
   refuses([](Slabs& s) { s.pop_back(); }, "slabs");
   refuses([](Slabs& s) { s.push_back(s[0]); }, "slabs");
 }

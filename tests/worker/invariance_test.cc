@@ -273,8 +273,14 @@ TEST_P(InvarianceTest, ACheckpointBringsTheBankBackFromAnywhere) {
   ASSERT_OK(stage.restore(0, *id));
   expect_continues(stages, 0, kCut);
   ASSERT_OK(stage.restore(0, *id));  // it is still there
-  EXPECT_ERROR(stage.truncate(0, kCut - 1), StatusCode::kAborted, "");
+  EXPECT_ERROR(stage.truncate(0, kCut - kRewind - 1), StatusCode::kAborted, "");
   expect_continues(stages, 0, kCut);
+  ASSERT_OK(stage.restore(0, *id));
+  ASSERT_OK(stage.truncate(0, kCut - kRewind));  // what it could go back when it was kept
+  EXPECT_ERROR(stage.restore(0, *id), StatusCode::kNotFound, "checkpoint");
+  expect_continues(stages, 0, kCut - kRewind);
+  id = stage.checkpoint(0);
+  ASSERT_OK(id);
   ASSERT_OK(stage.drop_checkpoint(*id));
   EXPECT_ERROR(stage.restore(0, *id), StatusCode::kNotFound, "checkpoint");
 }
