@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
@@ -127,28 +126,6 @@ TEST(PieceMergerTest, MatchesTheDefinitionAtEveryLength) {
       ASSERT_EQ(ids, expected);
     }
   }
-}
-
-TEST(PieceMergerTest, TimeGrowsAboutLinearlyWithThePiece) {
-  Rng rng(4);
-  const RandomRules random(rng);
-  PieceMerger merger(random.table);
-  const auto seconds = [&](size_t num_bytes) {  // the best of three, for other load
-    const std::string text = random_text(rng, num_bytes);
-    double best = 1e9;
-    for (int i = 0; i < 3; ++i) {
-      std::vector<int32_t> ids;
-      const auto start = std::chrono::steady_clock::now();
-      merger.merge(text, ids);
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-      best = std::min(best, taken.count());
-    }
-    return best;
-  };
-  const double small = seconds(size_t{1} << 16);
-  const double large = seconds(size_t{1} << 20);
-  // 16 times the bytes: about 20 times the time where it is n log n, 256 times where quadratic.
-  EXPECT_LT(large, 100 * small);
 }
 
 }  // namespace
