@@ -26,8 +26,8 @@ if(TANDEM_WITH_CUDA)
     index_select/select_top_k_cuda.cu
     linear/gemv.cu
     linear/gemv_exact.cu
-    linear/gemv_f16.cu
     linear/gemv_int8.cu
+    linear/gemv_stream.cu
     linear/linear_cuda.cu
     linear/pack_rows.cu
     output_project/output_project_cuda.cu

@@ -30,8 +30,8 @@ constexpr int64_t down_sums(int64_t num_rows, int64_t top_k) {
 }
 
 /// The lane's view when activation row t is the packed middle row of its slot; slot[t] < 0: none.
-template <int kCols8, class SlotOf>
-__device__ __forceinline__ Int8Lane<kCols8> middle_lane(
+template <int kCols8, bool kOneRow, class SlotOf>
+__device__ __forceinline__ Int8Lane<kCols8, kOneRow> middle_lane(
     const Int8Rows& rows, int num_rows, int num_slots, const SlotOf& slot_of) {
   const int group = threadIdx.x % kWarpLanes / 4;
   const int pair = threadIdx.x % 4;
@@ -39,7 +39,7 @@ __device__ __forceinline__ Int8Lane<kCols8> middle_lane(
     const int slot = t < num_rows ? slot_of(t) : -1;
     return slot < 0 ? -1 : t * num_slots + slot;
   };
-  Int8Lane<kCols8> lane;
+  Int8Lane<kCols8, kOneRow> lane;
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
     const int row = row_of(8 * c + group);
@@ -52,10 +52,10 @@ __device__ __forceinline__ Int8Lane<kCols8> middle_lane(
   return lane;
 }
 
-template <DType kDType, int kCols8, class SlotOf>
+template <DType kDType, int kCols8, bool kOneRow, class SlotOf>
 __device__ __forceinline__ void down_tile(
-    const WeightView& weight, int first, const Int8Lane<kCols8>& x, const DotTables* tables,
-    int num_rows, int num_slots, const SlotOf& slot_of, float* warp_sums) {
+    const WeightView& weight, int first, const Int8Lane<kCols8, kOneRow>& x,
+    const DotTables* tables, int num_rows, int num_slots, const SlotOf& slot_of, float* warp_sums) {
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
   const auto rows = static_cast<int>(weight.rows);
@@ -99,7 +99,6 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   const auto num_ctas = static_cast<int>(gridDim.x);
   int tile = static_cast<int>(static_cast<int64_t>(blockIdx.x) * num_tiles / num_ctas);
   const int end = static_cast<int>(static_cast<int64_t>(blockIdx.x + 1) * num_tiles / num_ctas);
-  if (warp == 0 && tile < end) prefetch_tile(op.shared_down, tile * kExpertTile);
   if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
   pdl_wait();
   pdl_launch_dependents();
@@ -111,12 +110,6 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     weight.data += groups.expert[group] * op.down.expert_bytes;
     return weight;
   };
-  const auto prefetch_experts = [&](int of_tile) {
-    for (int group = warp; of_tile < end && group < groups.count; group += kExpertWarps) {
-      prefetch_tile(expert_down(group), of_tile * kExpertTile);
-    }
-  };
-  prefetch_experts(tile);
 
   float* sums = reinterpret_cast<float*>(dynamic);
   Int8Rows rows;
@@ -132,19 +125,16 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   }
   float* warp_sums = sums + warp * args.num_rows * num_slots * kExpertTile;
   const auto shared_slot = [&](int) { return top_k; };
-  const Int8Lane<kCols8> shared_x =
-      middle_lane<kCols8>(rows, args.num_rows, num_slots, shared_slot);
+  const auto shared_x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, shared_slot);
 
   for (; tile < end; ++tile) {
     const int first = tile * kExpertTile;
-    if (warp == 0 && tile + 1 < end) prefetch_tile(op.shared_down, first + kExpertTile);
-    prefetch_experts(tile + 1);
-    down_tile<DType::kQ8_0, kCols8>(
+    down_tile<DType::kQ8_0, kCols8, kOneRow>(
         op.shared_down, first, shared_x, &tables, args.num_rows, num_slots, shared_slot, warp_sums);
     for (int group = 0; group < groups.count; ++group) {
       const auto slot_of = [&](int t) { return static_cast<int>(groups.slot[group][t]); };
-      const Int8Lane<kCols8> x = middle_lane<kCols8>(rows, args.num_rows, num_slots, slot_of);
-      down_tile<kDType, kCols8>(
+      const auto x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, slot_of);
+      down_tile<kDType, kCols8, kOneRow>(
           expert_down(group), first, x, &tables, args.num_rows, num_slots, slot_of, warp_sums);
     }
     __syncthreads();

@@ -68,19 +68,11 @@ __device__ __forceinline__ ItemRange deal_items(const GateUpArgs& args, int num_
   return range;
 }
 
-/// Starts to bring 16 rows to L2, by the lanes of a warp.
-__device__ __forceinline__ void prefetch_tile(const WeightView& weight, int first) {
-  const int row = first + static_cast<int>(threadIdx.x % kWarpLanes);
-  if (threadIdx.x % kWarpLanes < kExpertTile && row < weight.rows) {
-    prefetch_l2(weight.data + row * weight.row_bytes, static_cast<uint32_t>(weight.row_bytes));
-  }
-}
-
 /// This warp's part of a tile's dots into sums [kExpertWarps][kExpertTile][kCols].
 template <DType kDType, int kCols8, bool kOneRow>
 __device__ __forceinline__ void gate_up_tile(
-    const WeightView& weight, int first, const Int8Lane<kCols8>& x, const DotTables* tables,
-    float* sums) {
+    const WeightView& weight, int first, const Int8Lane<kCols8, kOneRow>& x,
+    const DotTables* tables, float* sums) {
   constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
@@ -156,9 +148,6 @@ __global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
   const ExpertsArgs& op = args.op;
   const int warp = threadIdx.x / kWarpLanes;
   const bool takes_up = warp >= 4;
-  if (static_cast<int>(blockIdx.x) < args.shared_items && warp % 4 == 0) {
-    prefetch_tile(takes_up ? op.shared_up : op.shared_gate, blockIdx.x * kExpertTile);
-  }
   if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
   pdl_wait();
   pdl_launch_dependents();
@@ -167,15 +156,6 @@ __global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
   build_groups<kExpertThreads>(
       op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
   const ItemRange range = deal_items(args, groups.count * args.items_per_expert);
-  const auto prefetch_item = [&](int item) {
-    if (warp % 4 != 0 || item >= range.end) return;
-    const ExpertWeightView& weights = takes_up ? op.up : op.gate;
-    WeightView weight = weights.first;
-    weight.data += groups.expert[item / args.items_per_expert] * weights.expert_bytes;
-    prefetch_tile(weight, item % args.items_per_expert * kExpertTile);
-  };
-  prefetch_item(range.begin);
-
   Int8Rows rows;
   if constexpr (kOneRow) {
     rows = int8_rows_at(shared_row, 1, op.x.cols);
@@ -184,7 +164,7 @@ __global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
   } else {
     rows = int8_rows_at(const_cast<std::byte*>(args.packed), args.num_rows, op.x.cols);
   }
-  const Int8Lane<kCols8> x = int8_lane<kCols8>(rows, kOneRow ? 1 : args.num_rows);
+  const auto x = int8_lane<kCols8, kOneRow>(rows, kOneRow ? 1 : args.num_rows);
 
   int buffer = 0;
   for (int item = range.shared_begin; item < range.shared_end; ++item, buffer ^= 1) {
@@ -196,7 +176,6 @@ __global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
         args, sums[buffer], item * kExpertTile, static_cast<int>(weight.rows), nullptr, 0);
   }
   for (int item = range.begin; item < range.end; ++item, buffer ^= 1) {
-    prefetch_item(item + 1);
     const int group = item / args.items_per_expert;
     const int first = item % args.items_per_expert * kExpertTile;
     const ExpertWeightView& weights = takes_up ? op.up : op.gate;

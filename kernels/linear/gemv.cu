@@ -9,11 +9,12 @@
 namespace tandem::cuda {
 namespace {
 
-enum class Path { kExact, kInt8, kF16 };
+enum class Path { kExact, kQ8_0, kInt8, kF16 };
 
 Path path_for(const Exec& exec, const GemvPart& part) {
   const bool aligned = reinterpret_cast<uintptr_t>(part.x.data) % 16 == 0 && part.x.stride % 4 == 0;
   if (exec.numerics == Numerics::kExact || !aligned) return Path::kExact;
+  if (part.weight.dtype == DType::kQ8_0) return Path::kQ8_0;
   if (has_int8_dot(part.weight.dtype)) return Path::kInt8;
   const bool whole_blocks = part.weight.cols % 32 == 0;
   return part.weight.dtype == DType::kF16 && whole_blocks ? Path::kF16 : Path::kExact;
@@ -40,6 +41,7 @@ Status check(std::span<const GemvPart> parts) {
 Status run_pass(const Exec& exec, std::span<const GemvPart> parts) {
   switch (path_for(exec, parts[0])) {
     case Path::kExact: return gemv_exact(exec, parts);
+    case Path::kQ8_0: return gemv_q8_0(exec, parts);
     case Path::kInt8: return gemv_int8(exec, parts);
     case Path::kF16: return gemv_f16(exec, parts);
   }
@@ -89,8 +91,7 @@ int num_sms() {
   return count;
 }
 
-unsigned plan_gemv(std::span<const GemvPart> parts, int sms, GemvKernelArgs& args) {
-  constexpr int kCtasPerSm = 2;
+unsigned plan_gemv(std::span<const GemvPart> parts, int ctas_max, GemvKernelArgs& args) {
   args.num_parts = static_cast<int>(parts.size());
   args.cols = static_cast<int>(parts[0].weight.cols);
   args.num_rows = static_cast<int>(parts[0].x.rows);
@@ -105,7 +106,7 @@ unsigned plan_gemv(std::span<const GemvPart> parts, int sms, GemvKernelArgs& arg
                      args.num_groups};
     args.num_groups += (rows + rows_per_group - 1) / rows_per_group;
   }
-  return static_cast<unsigned>(std::min(args.num_groups, sms * kCtasPerSm));
+  return static_cast<unsigned>(std::min(args.num_groups, ctas_max));
 }
 
 }  // namespace tandem::cuda

@@ -27,7 +27,6 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   int group = static_cast<int>(blockIdx.x * static_cast<int64_t>(args.num_groups) / num_ctas);
   const int end =
       static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
-  if (warp == 0 && group < end) prefetch_group(args, args.parts[part_of(args, group)], group);
   if constexpr (needs_tables<kDType>()) {
     fill_tables<kGemvThreads>(tables);
     __syncthreads();
@@ -39,9 +38,6 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   const float* packed_from = nullptr;
   for (int buffer = 0; group < end; ++group, buffer ^= 1) {
     const GemvKernelPart& part = args.parts[part_of(args, group)];
-    if (warp == 0 && group + 1 < end) {
-      prefetch_group(args, args.parts[part_of(args, group + 1)], group + 1);
-    }
     Int8Rows rows;
     if constexpr (kOneRow) {
       rows = int8_rows_at(shared_row, 1, args.cols);
@@ -54,7 +50,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
     } else {
       rows = int8_rows_at(const_cast<std::byte*>(part.packed), args.num_rows, args.cols);
     }
-    const Int8Lane<kCols8> x = int8_lane<kCols8>(rows, kOneRow ? 1 : args.num_rows);
+    const auto x = int8_lane<kCols8, kOneRow>(rows, kOneRow ? 1 : args.num_rows);
 
     const int tile = (group - part.first_group) * (kGemvWarps / args.k_warps) + warp / args.k_warps;
     const int low = min(tile * kTileRows + lane / 4, part.rows - 1);
@@ -102,7 +98,6 @@ Status launch_rows(const Exec& exec, const GemvKernelArgs& args, unsigned num_ct
 
 Status launch_dtype(const Exec& exec, DType dtype, const GemvKernelArgs& args, unsigned num_ctas) {
   switch (dtype) {
-    case DType::kQ8_0: return launch_rows<DType::kQ8_0>(exec, args, num_ctas);
     case DType::kQ2_K: return launch_rows<DType::kQ2_K>(exec, args, num_ctas);
     case DType::kQ4_K: return launch_rows<DType::kQ4_K>(exec, args, num_ctas);
     case DType::kIQ2_XXS: return launch_rows<DType::kIQ2_XXS>(exec, args, num_ctas);
@@ -110,6 +105,7 @@ Status launch_dtype(const Exec& exec, DType dtype, const GemvKernelArgs& args, u
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
+    case DType::kQ8_0:
     case DType::kQ6_K:
     case DType::kI32: break;
   }
@@ -120,7 +116,7 @@ Status launch_dtype(const Exec& exec, DType dtype, const GemvKernelArgs& args, u
 
 Status gemv_int8(const Exec& exec, std::span<const GemvPart> parts) {
   GemvKernelArgs args = {};
-  const unsigned num_ctas = plan_gemv(parts, num_sms(), args);
+  const unsigned num_ctas = plan_gemv(parts, 2 * num_sms(), args);
   const Scratch::Frame frame(*exec.scratch);
   if (args.num_rows > 1) {
     std::array<ConstRows, kGemvPartsMax> xs;

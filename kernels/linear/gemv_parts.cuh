@@ -58,30 +58,16 @@ __host__ __device__ constexpr ColRange k_range(int cols, int k_warps, int idx, i
 }
 
 /// The launches behind gemv(): parts of one weight type, at most kPassRowsMax rows.
+Status gemv_q8_0(const Exec& exec, std::span<const GemvPart> parts);
 Status gemv_int8(const Exec& exec, std::span<const GemvPart> parts);
 Status gemv_f16(const Exec& exec, std::span<const GemvPart> parts);
 Status gemv_exact(const Exec& exec, std::span<const GemvPart> parts);
 
-/// Fills the kernel's parts, all but `packed`, and gives the grid's size.
-unsigned plan_gemv(std::span<const GemvPart> parts, int num_sms, GemvKernelArgs& args);
+/// Fills the kernel's parts, all but `packed`, and gives the grid's size, at most `ctas_max`.
+unsigned plan_gemv(std::span<const GemvPart> parts, int ctas_max, GemvKernelArgs& args);
 
 /// Streaming multiprocessors of the current device; asked once for each thread.
 int num_sms();
-
-/// Starts to bring the first tiles of this CTA to L2. All threads of a warp.
-__device__ __forceinline__ void prefetch_group(
-    const GemvKernelArgs& args, const GemvKernelPart& part, int group) {
-  const int rows_per_group = kGemvWarps / args.k_warps * kTileRows;
-  const int first = (group - part.first_group) * rows_per_group;
-  for (int i = threadIdx.x % 32; i < rows_per_group; i += 32) {
-    if (first + i < part.rows) {
-      const std::byte* row = part.weight + (first + i) * part.row_bytes;
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(row),
-                   "r"(static_cast<uint32_t>(part.row_bytes))
-                   : "memory");
-    }
-  }
-}
 
 __device__ __forceinline__ int part_of(const GemvKernelArgs& args, int group) {
   int idx = 0;

@@ -11,6 +11,17 @@
 
 namespace tandem::cuda {
 
+__device__ __forceinline__ uint32_t load_once(const uint32_t* data) {
+  uint32_t v;
+  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(data));
+  return v;
+}
+__device__ __forceinline__ uint32_t load_once(const uint16_t* data) {
+  uint32_t v;
+  asm("{.reg .b16 h; ld.global.nc.u16 h, [%1]; cvt.u32.u16 %0, h;}" : "=r"(v) : "l"(data));
+  return v;
+}
+
 // Dots of 16 weight rows with up to 8 * kCols8 activation rows over a range of columns, by one
 // warp. The weights are the `a` side of the matrix instructions and the activations the `b` side:
 // lane = 4 * group + pair reads the weight rows `group` and `group + 8` and the activation row
@@ -20,9 +31,11 @@ namespace tandem::cuda {
 // Float operations are spelled out, so that every instance rounds alike: a sum does not depend on
 // how many activation rows there are.
 
-/// What a lane needs to find its activations. A lane without an activation row adds zeros.
-template <int kCols8>
+/// What a lane needs to find its activations. A lane without an activation row adds zeros. With
+/// kOneRow there is a single activation row, and only acc[0][0] and acc[0][2] are summed.
+template <int kCols8, bool kOneRow = false>
 struct Int8Lane {
+  static constexpr bool kHasOneRow = kOneRow;
   const std::byte* q[kCols8];  // at column 8 * pair of its row; null: no such row
   const float* d[kCols8][2];   // scales of the activation rows 8 c + 2 pair (+ 1)
   const float* sum[kCols8];    // of the row of q
@@ -36,11 +49,11 @@ struct Int8Lane {
 };
 
 /// The lane's view when activation row i is packed row i, for i < num_rows; num_rows >= 1.
-template <int kCols8>
-__device__ __forceinline__ Int8Lane<kCols8> int8_lane(const Int8Rows& rows, int num_rows) {
+template <int kCols8, bool kOneRow = false>
+__device__ __forceinline__ Int8Lane<kCols8, kOneRow> int8_lane(const Int8Rows& rows, int num_rows) {
   const int group = threadIdx.x % kWarpLanes / 4;
   const int pair = threadIdx.x % 4;
-  Int8Lane<kCols8> lane;
+  Int8Lane<kCols8, kOneRow> lane;
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
     const int row = 8 * c + group;
@@ -54,21 +67,23 @@ __device__ __forceinline__ Int8Lane<kCols8> int8_lane(const Int8Rows& rows, int 
 }
 
 /// acc += (integer dots) * (weight scale) * (activation scale), for one block of 32 columns.
-template <int kCols8>
+template <int kCols8, class Lane>
 __device__ __forceinline__ void add_scaled(
-    float (&acc)[kCols8][4], const Int8Lane<kCols8>& x, int block, const uint32_t (&a)[4],
-    float scale_low, float scale_high) {
+    float (&acc)[kCols8][4], const Lane& x, int block, const uint32_t (&a)[4], float scale_low,
+    float scale_high) {
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
     const uint2 b = x.codes(c, block);
     int dots[4] = {0, 0, 0, 0};
     mma_s8_k32(dots, a, b.x, b.y);
     const float d0 = x.d[c][0][block];
-    const float d1 = x.d[c][1][block];
     acc[c][0] = __fmaf_rn(static_cast<float>(dots[0]), __fmul_rn(scale_low, d0), acc[c][0]);
-    acc[c][1] = __fmaf_rn(static_cast<float>(dots[1]), __fmul_rn(scale_low, d1), acc[c][1]);
     acc[c][2] = __fmaf_rn(static_cast<float>(dots[2]), __fmul_rn(scale_high, d0), acc[c][2]);
-    acc[c][3] = __fmaf_rn(static_cast<float>(dots[3]), __fmul_rn(scale_high, d1), acc[c][3]);
+    if constexpr (!Lane::kHasOneRow) {
+      const float d1 = x.d[c][1][block];
+      acc[c][1] = __fmaf_rn(static_cast<float>(dots[1]), __fmul_rn(scale_low, d1), acc[c][1]);
+      acc[c][3] = __fmaf_rn(static_cast<float>(dots[3]), __fmul_rn(scale_high, d1), acc[c][3]);
+    }
   }
 }
 
@@ -90,10 +105,12 @@ __device__ __forceinline__ void subtract_minima(
   }
 }
 
-/// Tables that a CTA keeps in shared memory for the types that look values up.
+/// Tables that a CTA keeps in shared memory for the types that look values up. Each entry stands
+/// kTableCopies times, and a lane reads its own copy: lookups of a warp then meet in few banks.
+inline constexpr int kTableCopies = 8;
 struct DotTables {
-  uint2 iq2_grid[256];
-  uint2 iq2_signs[128];  // 0xff in the bytes that are negative
+  uint2 iq2_grid[256][kTableCopies];
+  uint2 iq2_signs[128][kTableCopies];  // 0xff in the bytes that are negative
 };
 
 template <DType kDType>
@@ -103,15 +120,18 @@ constexpr bool needs_tables() {
 
 template <int kNumThreads>
 __device__ __forceinline__ void fill_tables(DotTables& tables) {
-  for (int i = threadIdx.x; i < 256; i += kNumThreads) tables.iq2_grid[i] = kIq2Table.entries[i];
-  for (int i = threadIdx.x; i < 128; i += kNumThreads) {
-    const uint32_t signs = static_cast<uint32_t>(i) | ((__popc(i) & 1U) << 7);
+  for (int i = threadIdx.x; i < 256 * kTableCopies; i += kNumThreads) {
+    tables.iq2_grid[i / kTableCopies][i % kTableCopies] = kIq2Table.entries[i / kTableCopies];
+  }
+  for (int i = threadIdx.x; i < 128 * kTableCopies; i += kNumThreads) {
+    const int idx = i / kTableCopies;
+    const uint32_t signs = static_cast<uint32_t>(idx) | ((__popc(idx) & 1U) << 7);
     uint2 mask = make_uint2(0, 0);
     for (int j = 0; j < 4; ++j) {
       mask.x |= ((signs >> j) & 1U) * (0xffU << (8 * j));
       mask.y |= ((signs >> (j + 4)) & 1U) * (0xffU << (8 * j));
     }
-    tables.iq2_signs[i] = mask;
+    tables.iq2_signs[idx][i % kTableCopies] = mask;
   }
 }
 
@@ -126,10 +146,10 @@ constexpr int dot_grain(DType dtype) {
 
 // The four types below differ in how a lane gets eight int8 weights and their scale.
 
-template <int kCols8>
+template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_q8_0(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const Int8Lane<kCols8>& x, float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
+    float (&acc)[kCols8][4]) {
   const int pair = threadIdx.x % 4;
   const std::byte* rows[2] = {low, high};
 #pragma unroll 2
@@ -153,7 +173,7 @@ __device__ __forceinline__ void dot_q8_0(
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const uint32_t a[4] = {q[0][i].x, q[1][i].x, q[0][i].y, q[1][i].y};
-        add_scaled<kCols8>(acc, x, block + i, a, d[0][i], d[1][i]);
+        add_scaled<kCols8, Lane>(acc, x, block + i, a, d[0][i], d[1][i]);
       }
     } else {
       for (int b = block; b < end / 32; ++b) {
@@ -164,7 +184,7 @@ __device__ __forceinline__ void dot_q8_0(
           scale[r] = half_bits_to_float(*reinterpret_cast<const uint16_t*>(rows[r] + cols + b * 2));
         }
         const uint32_t a[4] = {tail[0].x, tail[1].x, tail[0].y, tail[1].y};
-        add_scaled<kCols8>(acc, x, b, a, scale[0], scale[1]);
+        add_scaled<kCols8, Lane>(acc, x, b, a, scale[0], scale[1]);
       }
     }
   }
@@ -181,10 +201,10 @@ __device__ __forceinline__ uint32_t twice_fp4(uint32_t codes) {
   return (positive & ~signs) | (negative & signs);
 }
 
-template <int kCols8>
+template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_mxfp4(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const Int8Lane<kCols8>& x, float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
+    float (&acc)[kCols8][4]) {
   const int pair = threadIdx.x % 4;
   const int shift = pair >= 2 ? 4 : 0;  // columns 16 ... 31 of a block are the high nibbles
   const std::byte* rows[2] = {low, high};
@@ -201,26 +221,42 @@ __device__ __forceinline__ void dot_mxfp4(
       d[r] = 0.5f * e8m0_to_f32(static_cast<uint8_t>(rows[r][cols / 2 + block]));
     }
     const uint32_t a[4] = {words[0][0], words[1][0], words[0][1], words[1][1]};
-    add_scaled<kCols8>(acc, x, block, a, d[0], d[1]);
+    add_scaled<kCols8, Lane>(acc, x, block, a, d[0], d[1]);
   }
 }
 
-template <int kCols8>
+// Entry `code` of a table, `code` being the bits of `word` from `begin` on. The bits are rotated to
+// where they count in table rows, so that a lookup is a rotation, a mask and a load.
+__device__ __forceinline__ uint2
+look_up(const std::byte* table, uint32_t word, int begin, uint32_t num_codes) {
+  constexpr int kRowBits = 6;
+  static_assert(sizeof(uint2) * kTableCopies == 1 << kRowBits);
+  const uint32_t turned = __funnelshift_r(word, word, (begin - kRowBits) & 31);
+  return *reinterpret_cast<const uint2*>(table + (turned & ((num_codes - 1) << kRowBits)));
+}
+
+template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_iq2_xxs(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const Int8Lane<kCols8>& x, float (&acc)[kCols8][4], const DotTables& tables) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
+    float (&acc)[kCols8][4], const DotTables& tables) {
   const int lane = threadIdx.x % kWarpLanes;
   const int pair = lane % 4;
   const std::byte* rows[2] = {low, high};
-#pragma unroll 2
+  const auto* grid_table =
+      reinterpret_cast<const std::byte*>(&tables.iq2_grid[0][lane % kTableCopies]);
+  const auto* sign_table =
+      reinterpret_cast<const std::byte*>(&tables.iq2_signs[0][lane % kTableCopies]);
   for (int block = begin / 256; block < end / 256; ++block) {
     uint4 words[2];  // this lane has the groups 2 pair and 2 pair + 1 of the block
-    float d[2];
+    float scales[2][2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       words[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + block * 64 + pair * 16));
-      d[r] = 0.125f *
-             half_bits_to_float(*reinterpret_cast<const uint16_t*>(rows[r] + cols / 4 + block * 2));
+      const uint32_t bits =
+          load_once(reinterpret_cast<const uint16_t*>(rows[r] + cols / 4 + block * 2));
+      const float d = 0.125f * half_bits_to_float(bits);
+      scales[r][0] = __fmul_rn(d, static_cast<float>(2 * (words[r].y >> 28) + 1));
+      scales[r][1] = __fmul_rn(d, static_cast<float>(2 * (words[r].w >> 28) + 1));
     }
 #pragma unroll
     for (int group = 0; group < 8; ++group) {
@@ -233,22 +269,22 @@ __device__ __forceinline__ void dot_iq2_xxs(
             __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].x : words[r].z, source);
         const uint32_t signs =
             __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].y : words[r].w, source);
-        const uint2 grid = tables.iq2_grid[(indices >> (8 * pair)) & 255U];
-        const uint2 mask = tables.iq2_signs[(signs >> (7 * pair)) & 127U];
+        scale[r] = __shfl_sync(0xffffffffU, scales[r][group % 2], source);
+        const uint2 grid = look_up(grid_table, indices, 8 * pair, 256);
+        const uint2 mask = look_up(sign_table, signs, 7 * pair, 128);
         // Magnitudes are 8 to 43, so adding one to a complement carries into no other byte.
         a[r] = (grid.x ^ mask.x) + (mask.x & 0x01010101U);
         a[2 + r] = (grid.y ^ mask.y) + (mask.y & 0x01010101U);
-        scale[r] = __fmul_rn(d[r], static_cast<float>(2 * (signs >> 28) + 1));
       }
-      add_scaled<kCols8>(acc, x, block * 8 + group, a, scale[0], scale[1]);
+      add_scaled<kCols8, Lane>(acc, x, block * 8 + group, a, scale[0], scale[1]);
     }
   }
 }
 
-template <int kCols8>
+template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_q2_k(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const Int8Lane<kCols8>& x, float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
+    float (&acc)[kCols8][4]) {
   const int pair = threadIdx.x % 4;
   const int num_blocks = cols / 256;
   const std::byte* rows[2] = {low, high};
@@ -265,7 +301,7 @@ __device__ __forceinline__ void dot_q2_k(
       }
       scales[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + num_blocks * 64 + block * 16));
       const uint32_t both =
-          *reinterpret_cast<const uint32_t*>(rows[r] + num_blocks * 80 + block * 4);
+          load_once(reinterpret_cast<const uint32_t*>(rows[r] + num_blocks * 80 + block * 4));
       d[r] = half_bits_to_float(both & 0xffffU);
       dmin[r] = half_bits_to_float(both >> 16);
     }
@@ -283,7 +319,7 @@ __device__ __forceinline__ void dot_q2_k(
           a[r] = ((q[r][h].x >> (2 * plane)) & 0x03030303U) * scale;
           a[2 + r] = ((q[r][h].y >> (2 * plane)) & 0x03030303U) * scale;
         }
-        add_scaled<kCols8>(acc, x, block * 8 + h * 4 + plane, a, d[0], d[1]);
+        add_scaled<kCols8, Lane>(acc, x, block * 8 + h * 4 + plane, a, d[0], d[1]);
       }
     }
     float minima[kCols8][4] = {};
@@ -313,9 +349,9 @@ __device__ __forceinline__ void dot_q2_k(
   }
 }
 
-template <int kCols8>
+template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_q4_k(
-    const std::byte* low, const std::byte* high, int begin, int end, const Int8Lane<kCols8>& x,
+    const std::byte* low, const std::byte* high, int begin, int end, const Lane& x,
     float (&acc)[kCols8][4]) {
   const int pair = threadIdx.x % 4;
   const std::byte* rows[2] = {low, high};
@@ -352,7 +388,7 @@ __device__ __forceinline__ void dot_q4_k(
         a[r] = (q[r][sub / 2].x >> (sub % 2 * 4)) & 0x0f0f0f0fU;
         a[2 + r] = (q[r][sub / 2].y >> (sub % 2 * 4)) & 0x0f0f0f0fU;
       }
-      add_scaled<kCols8>(acc, x, block * 8 + sub, a, scale[0], scale[1]);
+      add_scaled<kCols8, Lane>(acc, x, block * 8 + sub, a, scale[0], scale[1]);
     }
     uint32_t a[4];  // minima of the sub-blocks `pair` and `pair + 4`
 #pragma unroll
@@ -384,21 +420,21 @@ __device__ __forceinline__ void dot_q4_k(
 
 /// acc += the dots over columns [begin, end) of the weight rows `low` (this lane's row group) and
 /// `high` (row group + 8). Limits: begin and end multiples of dot_grain, or end == cols. All lanes.
-template <DType kDType, int kCols8>
+template <DType kDType, int kCols8, class Lane>
 __device__ __forceinline__ void tile_dot_int8(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const Int8Lane<kCols8>& x, float (&acc)[kCols8][4], const DotTables* tables) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
+    float (&acc)[kCols8][4], const DotTables* tables) {
   static_assert(has_int8_dot(kDType));
   if constexpr (kDType == DType::kQ8_0) {
-    dot_q8_0<kCols8>(low, high, cols, begin, end, x, acc);
+    dot_q8_0<kCols8, Lane>(low, high, cols, begin, end, x, acc);
   } else if constexpr (kDType == DType::kMXFP4) {
-    dot_mxfp4<kCols8>(low, high, cols, begin, end, x, acc);
+    dot_mxfp4<kCols8, Lane>(low, high, cols, begin, end, x, acc);
   } else if constexpr (kDType == DType::kIQ2_XXS) {
-    dot_iq2_xxs<kCols8>(low, high, cols, begin, end, x, acc, *tables);
+    dot_iq2_xxs<kCols8, Lane>(low, high, cols, begin, end, x, acc, *tables);
   } else if constexpr (kDType == DType::kQ2_K) {
-    dot_q2_k<kCols8>(low, high, cols, begin, end, x, acc);
+    dot_q2_k<kCols8, Lane>(low, high, cols, begin, end, x, acc);
   } else {
-    dot_q4_k<kCols8>(low, high, begin, end, x, acc);
+    dot_q4_k<kCols8, Lane>(low, high, begin, end, x, acc);
   }
 }
 

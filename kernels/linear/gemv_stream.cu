@@ -1,0 +1,307 @@
+// Products with Q8_0 and F16 weights. Each warp streams its share of the weights through a ring of
+// its own in shared memory, so that many bytes are under way whatever the warp waits for, and in
+// pieces of whole 128-byte lines. The first pieces are asked for before the kernel in front of this
+// one has ended.
+
+#include <cuda_runtime.h>
+
+#include <array>
+
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/ptx.cuh"
+#include "kernels/linear/gemv_parts.cuh"
+#include "kernels/linear/pack_rows.h"
+#include "kernels/linear/tile_dot.cuh"
+
+namespace tandem::cuda {
+namespace {
+
+constexpr int kStages = 4;
+constexpr int kLineBytes = 128;  // of a row in one piece
+constexpr int kScaleBytes = 8;   // of a row in one piece, Q8_0 only
+constexpr int kCtasPerSm = 1;
+
+template <DType kDType>
+struct Piece {
+  static_assert(kDType == DType::kQ8_0 || kDType == DType::kF16);
+  static constexpr bool kHasScales = kDType == DType::kQ8_0;
+  static constexpr int kCols = kHasScales ? kLineBytes : kLineBytes / 2;
+  static constexpr int kBytes = kTileRows * (kLineBytes + (kHasScales ? kScaleBytes : 0));
+
+  /// Where 16-byte unit `unit` of a row lies in its line: the rows that a load of the warp reads
+  /// together then meet in different banks.
+  __device__ static int place(int row, int unit) {
+    return kHasScales ? unit ^ ((row & 3) << 1) : unit ^ ((row & 1) << 2);
+  }
+};
+
+/// Asks for the pieces of one warp in order: along its columns, tile by tile.
+template <DType kDType>
+class PieceQueue {
+ public:
+  __device__ PieceQueue(
+      const GemvKernelArgs& args, uint32_t ring, int group, int end_group, ColRange cols)
+      : args_(args),
+        ring_(ring),
+        group_(group),
+        end_group_(end_group),
+        cols_(cols),
+        col_(cols.begin) {
+    part_ = group < end_group ? part_of(args, group) : 0;
+  }
+
+  /// The next piece into the next stage, if there is one; commits in any case.
+  __device__ __forceinline__ void push() {
+    if (group_ < end_group_ && cols_.begin < cols_.end) {
+      issue();
+      col_ += Piece<kDType>::kCols;
+      if (col_ >= cols_.end) {
+        col_ = cols_.begin;
+        ++group_;
+        if (part_ + 1 < args_.num_parts && group_ >= args_.parts[part_ + 1].first_group) ++part_;
+      }
+      stage_ = stage_ + 1 == kStages ? 0 : stage_ + 1;
+    }
+    copy_async_commit();
+  }
+
+ private:
+  __device__ __forceinline__ void issue() const {
+    const GemvKernelPart& part = args_.parts[part_];
+    const int warp = threadIdx.x / kWarpLanes;
+    const int lane = threadIdx.x % kWarpLanes;
+    const int tile =
+        (group_ - part.first_group) * (kGemvWarps / args_.k_warps) + warp / args_.k_warps;
+    const int first = tile * kTileRows;
+    const uint32_t to = ring_ + static_cast<uint32_t>(stage_ * Piece<kDType>::kBytes);
+    const int unit = lane % 8;
+    constexpr int kUnitCols = Piece<kDType>::kCols / 8;
+    const bool inside = col_ + unit * kUnitCols < cols_.end;
+    const int64_t offset = static_cast<int64_t>(col_) * (Piece<kDType>::kHasScales ? 1 : 2);
+#pragma unroll
+    for (int i = 0; i < kTileRows / 4; ++i) {
+      const int row = 4 * i + lane / 8;
+      const std::byte* from =
+          part.weight + min(first + row, part.rows - 1) * part.row_bytes + offset + unit * 16;
+      copy_async_16(
+          to + static_cast<uint32_t>(row * kLineBytes + Piece<kDType>::place(row, unit) * 16),
+          inside ? from : part.weight, inside);
+    }
+    if constexpr (Piece<kDType>::kHasScales) {
+      if (lane < kTileRows) {
+        const std::byte* from = part.weight + min(first + lane, part.rows - 1) * part.row_bytes +
+                                args_.cols + col_ / 32 * 2;
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+                         to + static_cast<uint32_t>(kTileRows * kLineBytes + lane * kScaleBytes)),
+                     "l"(from)
+                     : "memory");
+      }
+    }
+  }
+
+  const GemvKernelArgs& args_;
+  uint32_t ring_;
+  int group_;
+  int end_group_;
+  ColRange cols_;
+  int col_;
+  int part_ = 0;
+  int stage_ = 0;
+};
+
+/// The packed activations of a kernel: int8 for Q8_0, split f16 for F16.
+template <DType kDType, int kCols8, bool kOneRow>
+struct Activations;
+
+template <int kCols8, bool kOneRow>
+struct Activations<DType::kQ8_0, kCols8, kOneRow> {
+  Int8Lane<kCols8, kOneRow> lane;
+
+  __device__ static void pack(std::byte* to, const float* x, int cols) {
+    pack_int8_row<kGemvThreads>(x, int8_rows_at(to, 1, cols), 0);
+  }
+  __device__ Activations(std::byte* packed, int num_rows, int cols)
+      : lane(int8_lane<kCols8, kOneRow>(int8_rows_at(packed, num_rows, cols), num_rows)) {}
+
+  __device__ __forceinline__ void dot(
+      const std::byte* piece, int col, int end, float (&acc)[kCols8][4]) const {
+    const int group = threadIdx.x % kWarpLanes / 4;
+    const int pair = threadIdx.x % 4;
+    uint2 scales[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      scales[r] = *reinterpret_cast<const uint2*>(
+          piece + kTileRows * kLineBytes + (group + 8 * r) * kScaleBytes);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (col + 32 * i >= end) break;
+      uint2 q[2];
+      float d[2];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int row = group + 8 * r;
+        const int unit = Piece<DType::kQ8_0>::place(row, 2 * i + pair / 2);
+        q[r] = *reinterpret_cast<const uint2*>(piece + row * kLineBytes + unit * 16 + pair % 2 * 8);
+        const uint32_t word = i < 2 ? scales[r].x : scales[r].y;
+        d[r] = half_bits_to_float(i % 2 == 0 ? word & 0xffffU : word >> 16);
+      }
+      const uint32_t a[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
+      add_scaled<kCols8>(acc, lane, col / 32 + i, a, d[0], d[1]);
+    }
+  }
+  __device__ float scale_of(int) const {
+    return 1.0f;
+  }
+};
+
+template <int kCols8, bool kOneRow>
+struct Activations<DType::kF16, kCols8, kOneRow> {
+  SplitLane<kCols8> lane;
+  const float* scale;
+  int num_rows;
+
+  __device__ static void pack(std::byte* to, const float* x, int cols) {
+    pack_split_row<kGemvThreads>(x, split_rows_at(to, 1, cols), 0);
+  }
+  __device__ Activations(std::byte* packed, int rows, int cols)
+      : lane(split_lane<kCols8>(split_rows_at(packed, rows, cols), rows)),
+        scale(split_rows_at(packed, rows, cols).scale),
+        num_rows(rows) {}
+
+  __device__ __forceinline__ void dot(
+      const std::byte* piece, int col, int end, float (&acc)[kCols8][4]) const {
+    const int group = threadIdx.x % kWarpLanes / 4;
+    const int pair = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (col + 32 * i >= end) break;
+      uint4 a[2];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int row = group + 8 * r;
+        const int unit = Piece<DType::kF16>::place(row, 4 * i + pair);
+        a[r] = *reinterpret_cast<const uint4*>(piece + row * kLineBytes + unit * 16);
+      }
+      add_split<kCols8>(acc, lane, col / 32 + i, a[0], a[1]);
+    }
+  }
+  __device__ float scale_of(int row) const {
+    return row < num_rows ? scale[row] : 0.0f;
+  }
+};
+
+template <DType kDType>
+constexpr int64_t packed_bytes(int64_t rows, int64_t cols) {
+  return kDType == DType::kQ8_0 ? int8_rows_bytes(rows, cols) : split_rows_bytes(rows, cols);
+}
+
+// Grid: CTAs that stay; each takes a contiguous range of groups of tiles.
+template <DType kDType, int kCols8, bool kOneRow>
+__global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
+    const __grid_constant__ GemvKernelArgs args) {
+  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
+  extern __shared__ __align__(128) std::byte dynamic[];
+  __shared__ float sums[2][kGemvWarps * kTileRows * kCols];
+  const int warp = threadIdx.x / kWarpLanes;
+  const int lane = threadIdx.x % kWarpLanes;
+  const auto num_ctas = static_cast<int64_t>(gridDim.x);
+  int group = static_cast<int>(blockIdx.x * static_cast<int64_t>(args.num_groups) / num_ctas);
+  const int end_group =
+      static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
+  const ColRange cols =
+      k_range(args.cols, args.k_warps, warp % args.k_warps, dot_grain(DType::kQ8_0));
+  std::byte* ring = dynamic + warp * kStages * Piece<kDType>::kBytes;
+  std::byte* own_row = dynamic + kGemvWarps * kStages * Piece<kDType>::kBytes;
+  PieceQueue<kDType> queue(args, shared_address(ring), group, end_group, cols);
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) queue.push();
+  pdl_wait();
+  pdl_launch_dependents();
+
+  const float* packed_from = nullptr;
+  int stage = 0;
+  for (int buffer = 0; group < end_group; ++group, buffer ^= 1) {
+    const GemvKernelPart& part = args.parts[part_of(args, group)];
+    if constexpr (kOneRow) {
+      if (packed_from != part.x) {
+        __syncthreads();
+        Activations<kDType, kCols8, kOneRow>::pack(own_row, part.x, args.cols);
+        packed_from = part.x;
+        __syncthreads();
+      }
+    }
+    const Activations<kDType, kCols8, kOneRow> x(
+        kOneRow ? own_row : const_cast<std::byte*>(part.packed), kOneRow ? 1 : args.num_rows,
+        args.cols);
+    float acc[kCols8][4] = {};
+    for (int col = cols.begin; col < cols.end; col += Piece<kDType>::kCols) {
+      copy_async_wait<kStages - 2>();
+      __syncwarp();  // the piece is there for every lane, and the stage before it is free
+      queue.push();
+      x.dot(ring + stage * Piece<kDType>::kBytes, col, cols.end, acc);
+      stage = stage + 1 == kStages ? 0 : stage + 1;
+    }
+
+    float* to = sums[buffer] + (warp * kTileRows + lane / 4) * kCols;
+    if constexpr (kOneRow) {
+      if (lane % 4 == 0) {
+        to[0] = acc[0][0] * x.scale_of(0);
+        to[8] = acc[0][2] * x.scale_of(0);
+      }
+    } else {
+#pragma unroll
+      for (int c = 0; c < kCols8; ++c) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const int col = 8 * c + lane % 4 * 2 + i;
+          to[col] = acc[c][i] * x.scale_of(col);
+          to[8 * kCols + col] = acc[c][2 + i] * x.scale_of(col);
+        }
+      }
+    }
+    __syncthreads();
+    store_group<kCols>(args, part, group, sums[buffer]);
+  }
+  copy_async_wait<0>();
+}
+
+template <DType kDType, int kCols8, bool kOneRow>
+Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
+  size_t shared_bytes = kGemvWarps * kStages * Piece<kDType>::kBytes;
+  if (kOneRow) shared_bytes += static_cast<size_t>(packed_bytes<kDType>(1, args.cols));
+  return launch(
+      "gemv_stream", gemv_stream_kernel<kDType, kCols8, kOneRow>, num_ctas, kGemvThreads,
+      shared_bytes, exec.stream, args);
+}
+
+template <DType kDType>
+Status gemv_stream(const Exec& exec, std::span<const GemvPart> parts) {
+  GemvKernelArgs args = {};
+  const unsigned num_ctas = plan_gemv(parts, num_sms() * kCtasPerSm, args);
+  const Scratch::Frame frame(*exec.scratch);
+  if (args.num_rows == 1) return launch_kernel<kDType, 1, true>(exec, args, num_ctas);
+  std::array<ConstRows, kGemvPartsMax> xs;
+  std::array<std::byte*, kGemvPartsMax> packed = {};
+  for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;
+  const std::span<const ConstRows> views(xs.data(), parts.size());
+  TANDEM_TRY(
+      kDType == DType::kQ8_0 ? pack_int8_rows(exec, views, packed)
+                             : pack_split_rows(exec, views, packed));
+  for (size_t i = 0; i < parts.size(); ++i) args.parts[i].packed = packed[i];
+  return args.num_rows <= 8 ? launch_kernel<kDType, 1, false>(exec, args, num_ctas)
+                            : launch_kernel<kDType, 2, false>(exec, args, num_ctas);
+}
+
+}  // namespace
+
+Status gemv_q8_0(const Exec& exec, std::span<const GemvPart> parts) {
+  return gemv_stream<DType::kQ8_0>(exec, parts);
+}
+
+Status gemv_f16(const Exec& exec, std::span<const GemvPart> parts) {
+  return gemv_stream<DType::kF16>(exec, parts);
+}
+
+}  // namespace tandem::cuda
