@@ -15,21 +15,23 @@ namespace tandem::detail {
 namespace {
 
 constexpr int kCtasPerSm = 2;
+constexpr int kGateUpCtasPerSm = 3;  // of one activation row, whose kernel needs fewer registers
 
 // A tile of the shared expert in tiles of a routed one. The shared one has more bytes, the routed
 // ones more instructions, and a CTA with both overlaps the two. Measured on H200 by
 // tandem-gpu-bench.
 constexpr float kSharedCost = 1.5f;
 
-unsigned num_resident(int64_t items) {
+unsigned num_resident(int64_t items, int ctas_per_sm) {
   return static_cast<unsigned>(
-      std::min<int64_t>(items, static_cast<int64_t>(cuda::num_sms()) * kCtasPerSm));
+      std::min<int64_t>(items, static_cast<int64_t>(cuda::num_sms()) * ctas_per_sm));
 }
 
 template <DType kDType>
 Status launch_gate_up(const Exec& exec, const cuda::GateUpArgs& args) {
   const unsigned ctas = num_resident(
-      args.shared_items + args.op.expert_ids.cols * args.num_rows * args.items_per_expert);
+      args.shared_items + args.op.expert_ids.cols * args.num_rows * args.items_per_expert,
+      args.num_rows == 1 ? kGateUpCtasPerSm : kCtasPerSm);
   const size_t shared_bytes =
       args.num_rows == 1 ? static_cast<size_t>(cuda::int8_rows_bytes(1, args.op.x.cols)) : 0;
   const auto kernel = args.num_rows == 1   ? cuda::gate_up_kernel<kDType, 1, true>
@@ -43,7 +45,7 @@ template <DType kDType>
 Status launch_down(const Exec& exec, const cuda::DownArgs& args) {
   const int64_t top_k = args.op.expert_ids.cols;
   const unsigned ctas =
-      num_resident((args.op.out.cols + cuda::kExpertTile - 1) / cuda::kExpertTile);
+      num_resident((args.op.out.cols + cuda::kExpertTile - 1) / cuda::kExpertTile, kCtasPerSm);
   auto shared_bytes = static_cast<size_t>(cuda::down_sums(args.num_rows, top_k)) * sizeof(float);
   if (args.num_rows == 1) {
     shared_bytes += static_cast<size_t>(cuda::int8_rows_bytes(top_k + 1, args.middle_cols));

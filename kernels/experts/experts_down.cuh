@@ -29,7 +29,8 @@ constexpr int64_t down_sums(int64_t num_rows, int64_t top_k) {
   return kExpertWarps * num_rows * (top_k + 1) * kExpertTile;
 }
 
-/// The lane's view when activation row t is the packed middle row of its slot; slot[t] < 0: none.
+/// The lane's view when activation row t is the packed middle row of its slot; slot[t] < 0: none,
+/// and the lane reads any row.
 template <int kCols8, bool kOneRow, class SlotOf>
 __device__ __forceinline__ Int8Lane<kCols8, kOneRow> middle_lane(
     const Int8Rows& rows, int num_rows, int num_slots, const SlotOf& slot_of) {
@@ -37,16 +38,16 @@ __device__ __forceinline__ Int8Lane<kCols8, kOneRow> middle_lane(
   const int pair = threadIdx.x % 4;
   const auto row_of = [&](int t) {
     const int slot = t < num_rows ? slot_of(t) : -1;
-    return slot < 0 ? -1 : t * num_slots + slot;
+    return slot < 0 ? 0 : t * num_slots + slot;
   };
   Int8Lane<kCols8, kOneRow> lane;
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
     const int row = row_of(8 * c + group);
-    lane.q[c] = row >= 0 ? rows.q + row * rows.q_stride + 8 * pair : nullptr;
-    lane.sum[c] = rows.sum + max(row, 0) * (rows.cols / 16);
+    lane.q[c] = rows.q + row * rows.q_stride + 8 * pair;
+    lane.sum[c] = rows.sum + row * (rows.cols / 16);
     for (int i = 0; i < 2; ++i) {
-      lane.d[c][i] = rows.d + max(row_of(8 * c + 2 * pair + i), 0) * (rows.cols / 32);
+      lane.d[c][i] = rows.d + row_of(8 * c + 2 * pair + i) * (rows.cols / 32);
     }
   }
   return lane;

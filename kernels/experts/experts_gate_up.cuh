@@ -137,7 +137,7 @@ __device__ __forceinline__ void store_activations(
 
 // Grid: CTAs that stay.
 template <DType kDType, int kCols8, bool kOneRow>
-__global__ __launch_bounds__(kExpertThreads, 2) void gate_up_kernel(
+__global__ __launch_bounds__(kExpertThreads, kOneRow ? 3 : 2) void gate_up_kernel(
     const __grid_constant__ GateUpArgs args) {
   constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
   extern __shared__ __align__(16) std::byte shared_row[];

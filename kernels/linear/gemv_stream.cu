@@ -20,7 +20,7 @@ namespace {
 constexpr int kStages = 4;
 constexpr int kLineBytes = 128;  // of a row in one piece
 constexpr int kScaleBytes = 8;   // of a row in one piece, Q8_0 only
-constexpr int kCtasPerSm = 1;
+constexpr int kCtasPerSm = 2;
 
 template <DType kDType>
 struct Piece {
@@ -42,66 +42,88 @@ class PieceQueue {
  public:
   __device__ PieceQueue(
       const GemvKernelArgs& args, uint32_t ring, int group, int end_group, ColRange cols)
-      : args_(args),
-        ring_(ring),
-        group_(group),
-        end_group_(end_group),
-        cols_(cols),
-        col_(cols.begin) {
-    part_ = group < end_group ? part_of(args, group) : 0;
+      : args_(args), group_(group), end_group_(end_group), cols_(cols), col_(cols.begin) {
+    const int lane = threadIdx.x % kWarpLanes;
+    first_to_ = ring + static_cast<uint32_t>(
+                           lane / 8 * kLineBytes + Piece<kDType>::place(lane / 8, lane % 8) * 16);
+    scale_to_ = ring + static_cast<uint32_t>(kTileRows * kLineBytes + lane * kScaleBytes);
+    if (cols.begin >= cols.end) group_ = end_group;
+    if (group_ < end_group_) {
+      part_ = part_of(args, group_);
+      start_tile();
+    }
   }
 
   /// The next piece into the next stage, if there is one; commits in any case.
   __device__ __forceinline__ void push() {
-    if (group_ < end_group_ && cols_.begin < cols_.end) {
+    if (group_ < end_group_) {
       issue();
       col_ += Piece<kDType>::kCols;
       if (col_ >= cols_.end) {
         col_ = cols_.begin;
         ++group_;
-        if (part_ + 1 < args_.num_parts && group_ >= args_.parts[part_ + 1].first_group) ++part_;
+        if (group_ < end_group_) {
+          if (part_ + 1 < args_.num_parts && group_ >= args_.parts[part_ + 1].first_group) ++part_;
+          start_tile();
+        }
       }
-      stage_ = stage_ + 1 == kStages ? 0 : stage_ + 1;
     }
     copy_async_commit();
   }
 
  private:
-  __device__ __forceinline__ void issue() const {
+  // Where this lane reads: a unit of each fourth row, and the scales of one row.
+  __device__ __forceinline__ void start_tile() {
     const GemvKernelPart& part = args_.parts[part_];
     const int warp = threadIdx.x / kWarpLanes;
     const int lane = threadIdx.x % kWarpLanes;
     const int tile =
         (group_ - part.first_group) * (kGemvWarps / args_.k_warps) + warp / args_.k_warps;
     const int first = tile * kTileRows;
-    const uint32_t to = ring_ + static_cast<uint32_t>(stage_ * Piece<kDType>::kBytes);
-    const int unit = lane % 8;
-    constexpr int kUnitCols = Piece<kDType>::kCols / 8;
-    const bool inside = col_ + unit * kUnitCols < cols_.end;
-    const int64_t offset = static_cast<int64_t>(col_) * (Piece<kDType>::kHasScales ? 1 : 2);
+    const int64_t offset = static_cast<int64_t>(cols_.begin) * (Piece<kDType>::kHasScales ? 1 : 2);
 #pragma unroll
     for (int i = 0; i < kTileRows / 4; ++i) {
-      const int row = 4 * i + lane / 8;
-      const std::byte* from =
-          part.weight + min(first + row, part.rows - 1) * part.row_bytes + offset + unit * 16;
-      copy_async_16(
-          to + static_cast<uint32_t>(row * kLineBytes + Piece<kDType>::place(row, unit) * 16),
-          inside ? from : part.weight, inside);
+      const int row = min(first + 4 * i + lane / 8, part.rows - 1);
+      from_[i] = part.weight + row * part.row_bytes + offset + lane % 8 * 16;
     }
     if constexpr (Piece<kDType>::kHasScales) {
-      if (lane < kTileRows) {
-        const std::byte* from = part.weight + min(first + lane, part.rows - 1) * part.row_bytes +
-                                args_.cols + col_ / 32 * 2;
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
-                         to + static_cast<uint32_t>(kTileRows * kLineBytes + lane * kScaleBytes)),
-                     "l"(from)
-                     : "memory");
-      }
+      const int row = min(first + lane % kTileRows, part.rows - 1);
+      scale_from_ = part.weight + row * part.row_bytes + args_.cols + cols_.begin / 32 * 2;
     }
   }
 
+  __device__ __forceinline__ void issue() {
+    constexpr int kUnitCols = Piece<kDType>::kCols / 8;
+    const uint32_t stage = static_cast<uint32_t>(stage_ * Piece<kDType>::kBytes);
+    // Rows that a lane reads are four apart, so that their units lie alike.
+    const bool inside = col_ + static_cast<int>(threadIdx.x % 8) * kUnitCols < cols_.end;
+    if (inside) {
+#pragma unroll
+      for (int i = 0; i < kTileRows / 4; ++i) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                         first_to_ + stage + static_cast<uint32_t>(i * 4 * kLineBytes)),
+                     "l"(from_[i])
+                     : "memory");
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kTileRows / 4; ++i) from_[i] += kLineBytes;
+    if constexpr (Piece<kDType>::kHasScales) {
+      if (threadIdx.x % kWarpLanes < kTileRows) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(scale_to_ + stage),
+                     "l"(scale_from_)
+                     : "memory");
+      }
+      scale_from_ += kScaleBytes;
+    }
+    stage_ = stage_ + 1 == kStages ? 0 : stage_ + 1;
+  }
+
   const GemvKernelArgs& args_;
-  uint32_t ring_;
+  const std::byte* from_[kTileRows / 4];
+  const std::byte* scale_from_ = nullptr;
+  uint32_t first_to_;
+  uint32_t scale_to_;
   int group_;
   int end_group_;
   ColRange cols_;
@@ -128,6 +150,8 @@ struct Activations<DType::kQ8_0, kCols8, kOneRow> {
       const std::byte* piece, int col, int end, float (&acc)[kCols8][4]) const {
     const int group = threadIdx.x % kWarpLanes / 4;
     const int pair = threadIdx.x % 4;
+    const std::byte* rows = piece + group * kLineBytes + pair % 2 * 8;
+    const int turn = (group & 3) << 1;  // Piece::place() of the rows group and group + 8
     uint2 scales[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -137,13 +161,12 @@ struct Activations<DType::kQ8_0, kCols8, kOneRow> {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if (col + 32 * i >= end) break;
+      const int unit = (2 * i + pair / 2) ^ turn;
       uint2 q[2];
       float d[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int row = group + 8 * r;
-        const int unit = Piece<DType::kQ8_0>::place(row, 2 * i + pair / 2);
-        q[r] = *reinterpret_cast<const uint2*>(piece + row * kLineBytes + unit * 16 + pair % 2 * 8);
+        q[r] = *reinterpret_cast<const uint2*>(rows + 8 * r * kLineBytes + unit * 16);
         const uint32_t word = i < 2 ? scales[r].x : scales[r].y;
         d[r] = half_bits_to_float(i % 2 == 0 ? word & 0xffffU : word >> 16);
       }
@@ -177,12 +200,11 @@ struct Activations<DType::kF16, kCols8, kOneRow> {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       if (col + 32 * i >= end) break;
+      const int unit = Piece<DType::kF16>::place(group, 4 * i + pair);
       uint4 a[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int row = group + 8 * r;
-        const int unit = Piece<DType::kF16>::place(row, 4 * i + pair);
-        a[r] = *reinterpret_cast<const uint4*>(piece + row * kLineBytes + unit * 16);
+        a[r] = *reinterpret_cast<const uint4*>(piece + (group + 8 * r) * kLineBytes + unit * 16);
       }
       add_split<kCols8>(acc, lane, col / 32 + i, a[0], a[1]);
     }

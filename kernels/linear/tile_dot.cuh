@@ -31,21 +31,20 @@ __device__ __forceinline__ uint32_t load_once(const uint16_t* data) {
 // Float operations are spelled out, so that every instance rounds alike: a sum does not depend on
 // how many activation rows there are.
 
-/// What a lane needs to find its activations. A lane without an activation row adds zeros. With
-/// kOneRow there is a single activation row, and only acc[0][0] and acc[0][2] are summed.
+/// What a lane needs to find its activations. A lane without an activation row reads another one,
+/// and what it sums is of no use. With kOneRow there is a single activation row, and only acc[0][0]
+/// and acc[0][2] are summed.
 template <int kCols8, bool kOneRow = false>
 struct Int8Lane {
   static constexpr bool kHasOneRow = kOneRow;
-  const std::byte* q[kCols8];  // at column 8 * pair of its row; null: no such row
+  const std::byte* q[kCols8];  // at column 8 * pair of its row
   const float* d[kCols8][2];   // scales of the activation rows 8 c + 2 pair (+ 1)
   const float* sum[kCols8];    // of the row of q
 
   __device__ __forceinline__ uint2 codes(int c, int block) const {
-    return q[c] == nullptr ? make_uint2(0, 0) : *reinterpret_cast<const uint2*>(q[c] + block * 32);
+    return *reinterpret_cast<const uint2*>(q[c] + block * 32);
   }
-  __device__ __forceinline__ float part_sum(int c, int idx) const {
-    return q[c] == nullptr ? 0.0f : sum[c][idx];
-  }
+  __device__ __forceinline__ float part_sum(int c, int idx) const { return sum[c][idx]; }
 };
 
 /// The lane's view when activation row i is packed row i, for i < num_rows; num_rows >= 1.
@@ -56,9 +55,9 @@ __device__ __forceinline__ Int8Lane<kCols8, kOneRow> int8_lane(const Int8Rows& r
   Int8Lane<kCols8, kOneRow> lane;
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
-    const int row = 8 * c + group;
-    lane.q[c] = row < num_rows ? rows.q + row * rows.q_stride + 8 * pair : nullptr;
-    lane.sum[c] = rows.sum + min(row, num_rows - 1) * (rows.cols / 16);
+    const int row = min(8 * c + group, num_rows - 1);
+    lane.q[c] = rows.q + row * rows.q_stride + 8 * pair;
+    lane.sum[c] = rows.sum + row * (rows.cols / 16);
     for (int i = 0; i < 2; ++i) {
       lane.d[c][i] = rows.d + min(8 * c + 2 * pair + i, num_rows - 1) * (rows.cols / 32);
     }
@@ -441,7 +440,7 @@ __device__ __forceinline__ void tile_dot_int8(
 /// The activations of tile_dot_f16.
 template <int kCols8>
 struct SplitLane {
-  const uint16_t* high[kCols8];  // at column 8 * pair of its row; null: no such row
+  const uint16_t* high[kCols8];  // at column 8 * pair of its row
   const uint16_t* low[kCols8];
 };
 
@@ -452,16 +451,11 @@ __device__ __forceinline__ SplitLane<kCols8> split_lane(const SplitRows& rows, i
   SplitLane<kCols8> lane;
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
-    const int row = 8 * c + group;
-    const bool has_row = row < num_rows;
-    lane.high[c] = has_row ? rows.high + row * rows.stride + 8 * pair : nullptr;
-    lane.low[c] = has_row ? rows.low + row * rows.stride + 8 * pair : nullptr;
+    const int row = min(8 * c + group, num_rows - 1);
+    lane.high[c] = rows.high + row * rows.stride + 8 * pair;
+    lane.low[c] = rows.low + row * rows.stride + 8 * pair;
   }
   return lane;
-}
-
-__device__ __forceinline__ uint4 load_or_zero(const uint16_t* at, int offset) {
-  return at == nullptr ? make_uint4(0, 0, 0, 0) : *reinterpret_cast<const uint4*>(at + offset);
 }
 
 template <int kCols8>
@@ -470,8 +464,8 @@ __device__ __forceinline__ void add_split(
     const uint4& high) {
 #pragma unroll
   for (int c = 0; c < kCols8; ++c) {
-    const uint4 main = load_or_zero(x.high[c], block * 32);
-    const uint4 rest = load_or_zero(x.low[c], block * 32);
+    const uint4 main = *reinterpret_cast<const uint4*>(x.high[c] + block * 32);
+    const uint4 rest = *reinterpret_cast<const uint4*>(x.low[c] + block * 32);
     mma_f16_k16(acc[c], low.x, high.x, low.y, high.y, main.x, main.y);
     mma_f16_k16(acc[c], low.z, high.z, low.w, high.w, main.z, main.w);
     mma_f16_k16(acc[c], low.x, high.x, low.y, high.y, rest.x, rest.y);
