@@ -51,6 +51,51 @@ void copy_in(std::byte* to, const T* from, int64_t count) {
 
 }  // namespace
 
+class CudaStage::Side final : public SideQueue {
+ public:
+  static Result<std::unique_ptr<Side>> create(
+      const Exec& main, const cuda::Stream& main_stream, Allocator& allocator) {
+    TANDEM_TRY_ASSIGN(cuda::Stream stream, cuda::Stream::create());
+    TANDEM_TRY_ASSIGN(cuda::Event forked, cuda::Event::create());
+    TANDEM_TRY_ASSIGN(cuda::Event joined, cuda::Event::create());
+    return std::unique_ptr<Side>(new Side(
+        main, main_stream, std::move(stream), std::move(forked), std::move(joined), allocator));
+  }
+
+  const Exec& exec() const override { return exec_; }
+  Status fork() override {
+    TANDEM_TRY(forked_.record(main_stream_));
+    return stream_.wait(forked_);
+  }
+  Status join() override {
+    TANDEM_TRY(joined_.record(stream_));
+    return main_stream_.wait(joined_);
+  }
+  size_t bytes() const { return scratch_.capacity_bytes(); }
+
+ private:
+  Side(
+      const Exec& main, const cuda::Stream& main_stream, cuda::Stream stream, cuda::Event forked,
+      cuda::Event joined, Allocator& allocator)
+      : main_stream_(main_stream),
+        stream_(std::move(stream)),
+        forked_(std::move(forked)),
+        joined_(std::move(joined)),
+        scratch_(allocator),
+        exec_(main) {
+    exec_.stream = stream_.get();
+    exec_.scratch = &scratch_;
+  }
+
+  const cuda::Stream& main_stream_;
+  cuda::Stream stream_;
+  cuda::Event forked_, joined_;
+  Scratch scratch_;
+  Exec exec_;
+};
+
+CudaStage::~CudaStage() = default;
+
 CudaStage::CudaStage(std::shared_ptr<const Model> model, Program program, cuda::Stream stream)
     : model_(std::move(model)), program_(std::move(program)), stream_(std::move(stream)) {}
 
@@ -89,6 +134,7 @@ Status CudaStage::init(WeightSource& source, const CudaStageOptions& options) {
   info_.context_tokens = stage.context_tokens;
   info_.max_rows = stage.max_rows;
   use_graphs_ = options.use_graphs;
+  use_two_queues_ = options.use_two_queues;
 
   TANDEM_TRY_ASSIGN(
       weights_,
@@ -140,6 +186,7 @@ Status CudaStage::init(WeightSource& source, const CudaStageOptions& options) {
   parts_.weights = &weights_->table();
   parts_.banks = &*banks_;
   parts_.values = &*values_;
+  TANDEM_TRY_ASSIGN(side_, Side::create(exec_, stream_, *device_));
   return {};
 }
 
@@ -187,6 +234,8 @@ CudaStage::GraphKey CudaStage::key_of(const StepRows& host) const {
 }
 
 Status CudaStage::run(const StepRows& step, Rows logits) {
+  // A step of few rows leaves most of the device idle; a long one fills it without a second queue.
+  parts_.side = use_two_queues_ && step.num_rows <= kGraphRowsMax ? side_.get() : nullptr;
   const auto queue_work = [&] { return run_program(exec_, parts_, step, logits); };
   if (!use_graphs_ || step.num_rows > kGraphRowsMax) return queue_work();
   const GraphKey key = key_of(step);
@@ -268,6 +317,7 @@ Result<std::vector<float>> CudaStage::time_ops(const StepBatch& batch, int num_r
   const Rows logits = {
       reinterpret_cast<float*>(logits_device_->data()), host.num_logits, info_.vocab_size,
       info_.vocab_size};
+  parts_.side = nullptr;
   TANDEM_TRY(run_program(exec_, parts_, step, logits));
 
   const size_t num_ops = program_.ops.size();
@@ -307,7 +357,7 @@ CudaStage::MemoryUse CudaStage::memory_use() const {
   use.weights_bytes = weights_->bytes();
   use.state_bytes = static_cast<int64_t>(banks_->bytes());
   use.work_bytes = static_cast<int64_t>(
-      values_->bytes() + scratch_.capacity_bytes() + step_device_->size() +
+      values_->bytes() + scratch_.capacity_bytes() + side_->bytes() + step_device_->size() +
       (logits_device_ == nullptr ? 0 : logits_device_->size()));
   return use;
 }

@@ -21,14 +21,17 @@ namespace tandem {
 struct CudaStageOptions {
   LocalStageOptions stage;
   int device = 0;
-  bool use_graphs = true;  // steps of few rows are recorded once and replayed
-  LoadProgress progress;   // of the weights
+  bool use_two_queues = true;  // for steps of few rows; see SideQueue
+  bool use_graphs = true;      // steps of few rows are recorded once and replayed
+  LoadProgress progress;       // of the weights
 };
 
 /// A range of layers on one GPU. submit() queues a step and returns; collect() waits for it.
 /// Threads: one owner, which made it.
 class CudaStage final : public StageExecutor {
  public:
+  ~CudaStage() override;
+
   /// Errors: those of LocalStage::create; kUnavailable, kNotFound or kUnimplemented without a
   /// usable GPU.
   static Result<std::unique_ptr<CudaStage>> create(
@@ -80,6 +83,9 @@ class CudaStage final : public StageExecutor {
     friend auto operator<=>(const GraphKey&, const GraphKey&) = default;
   };
 
+  /// Its stream and scratch memory are its own, so that the two queues never share a buffer.
+  class Side;
+
   CudaStage(std::shared_ptr<const Model> model, Program program, cuda::Stream stream);
   Status init(WeightSource& source, const CudaStageOptions& options);
   Status check_bank(int64_t bank) const;
@@ -107,9 +113,11 @@ class CudaStage final : public StageExecutor {
   std::vector<int64_t> bucket_starts_;  // positions where a step's operations change, ascending
   std::map<GraphKey, cuda::Graph> graphs_;
   bool use_graphs_ = true;
+  bool use_two_queues_ = true;
   StageInfo info_;
   Exec exec_;
   ExecutorParts parts_;
+  std::unique_ptr<Side> side_;
   StageResult result_;
   bool has_result_ = false;
 };

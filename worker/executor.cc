@@ -215,6 +215,43 @@ struct OpNames {
   const char* operator()(const HeadOp&) const { return "head"; }
 };
 
+// Runs a program on two queues. The side queue takes what a layer's main line does not wait for:
+// pooling, until a selection or attention reads the pooled rows; and the storing of rows, until the
+// next layer's projections overwrite them.
+class TwoQueues {
+ public:
+  TwoQueues(const OpRunner& main, const OpRunner& side, SideQueue& queue)
+      : main_(main), side_(side), queue_(queue) {}
+
+  Status run(const Op& op) {
+    if (std::holds_alternative<CompressOp>(op.body) ||
+        std::holds_alternative<RingAppendOp>(op.body)) {
+      is_behind_ = true;
+      return std::visit(side_, op.body);
+    }
+    const bool is_attend = std::holds_alternative<AttendOp>(op.body);
+    const bool is_qkv = std::holds_alternative<QkvOp>(op.body);
+    if (is_attend || is_qkv || std::holds_alternative<IndexSelectOp>(op.body)) {
+      TANDEM_TRY(catch_up());
+    }
+    if (is_qkv) TANDEM_TRY(queue_.fork());  // pooling needs what the projections need
+    TANDEM_TRY(std::visit(main_, op.body));
+    return is_attend ? queue_.fork() : Status();
+  }
+
+  Status catch_up() {
+    if (!is_behind_) return {};
+    is_behind_ = false;
+    return queue_.join();
+  }
+
+ private:
+  const OpRunner& main_;
+  const OpRunner& side_;
+  SideQueue& queue_;
+  bool is_behind_ = false;
+};
+
 }  // namespace
 
 Status run_program(
@@ -222,6 +259,12 @@ Status run_program(
     const OpObserver* observer) {
   const OpRunner runner(exec, parts, step, logits);
   const std::vector<Op>& ops = parts.program->ops;
+  if (parts.side != nullptr) {
+    const OpRunner side(parts.side->exec(), parts, step, logits);
+    TwoQueues queues(runner, side, *parts.side);
+    for (const Op& op : ops) TANDEM_TRY(queues.run(op));
+    return queues.catch_up();
+  }
   for (size_t i = 0; i < ops.size(); ++i) {
     if (observer != nullptr) (*observer)(ops[i], i);
     TANDEM_TRY(std::visit(runner, ops[i].body));

@@ -13,6 +13,18 @@
 
 namespace tandem {
 
+/// A second queue of the same device, beside an Exec's own, for operations that the next ones do
+/// not wait for: compression and the storing of rows. Threads: those of the Exec.
+class SideQueue {
+ public:
+  virtual ~SideQueue() = default;
+  virtual const Exec& exec() const = 0;
+  /// What is queued here from now on runs after all that the main queue holds now.
+  virtual Status fork() = 0;
+  /// What the main queue gets from now on runs after all that is queued here now.
+  virtual Status join() = 0;
+};
+
 /// What a step works on; all in the memory of one device.
 struct ExecutorParts {
   const Program* program = nullptr;
@@ -20,6 +32,7 @@ struct ExecutorParts {
   const BankStore* banks = nullptr;
   const ValueTable* values = nullptr;
   std::vector<RotaryView> rotaries;  // by RotaryId
+  SideQueue* side = nullptr;         // or null: everything in order on one queue
 };
 
 /// Called before each operation; used by profilers.

@@ -29,6 +29,7 @@ struct Options {
   int steps = 50;
   bool table = true;
   bool direct = false;
+  bool one_queue = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -78,6 +79,7 @@ class GpuBench {
         auto source, SyntheticWeightSource::create(synthetic.model->tensors(), synthetic.mix));
     CudaStageOptions options;
     options.use_graphs = !options_.direct;
+    options.use_two_queues = !options_.one_queue;
     options.stage.state_dtype = DType::kF16;
     options.stage.num_banks = *std::max_element(options_.batches.begin(), options_.batches.end());
     options.stage.context_tokens = options_.context;
@@ -242,6 +244,7 @@ int main(int argc, char** argv) {
   app.add_option("--prompts", options.prompts, "prompt lengths; 0: none")->delimiter(',');
   app.add_option("--steps", options.steps, "timed steps");
   app.add_flag("--table,!--no-table", options.table, "the table of operations");
+  app.add_flag("--one-queue", options.one_queue, "no second queue beside the main one");
   app.add_flag("--direct", options.direct, "launch every kernel instead of replaying a graph");
   CLI11_PARSE(app, argc, argv);
   std::erase(options.prompts, 0);

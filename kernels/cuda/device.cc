@@ -166,6 +166,11 @@ Status Stream::synchronize() const {
   return {};
 }
 
+Status Stream::wait(const Event& event) const {
+  TANDEM_CUDA_TRY(cudaStreamWaitEvent(stream_.get(), event.get()));
+  return {};
+}
+
 void Event::Delete::operator()(CUevent_st* event) const {
   log_failure(cudaEventDestroy(event), "cudaEventDestroy");
 }

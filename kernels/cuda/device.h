@@ -56,6 +56,8 @@ class Stream {
   CUstream_st* get() const { return stream_.get(); }
   /// Returns when all queued work is done; reports a fault of any of it.
   Status synchronize() const;
+  /// What is queued from now on runs after `event`, as it was last recorded.
+  Status wait(const class Event& event) const;
 
  private:
   struct Delete {

@@ -43,6 +43,10 @@ Status Stream::synchronize() const {
   return no_cuda();
 }
 
+Status Stream::wait(const Event&) const {
+  return no_cuda();
+}
+
 void Event::Delete::operator()(CUevent_st*) const {}
 Result<Event> Event::create() {
   return no_cuda();

@@ -67,8 +67,11 @@ __global__ __launch_bounds__(kNumThreads) void hc_mix_kernel(
   cuda::pdl_launch_dependents();
   const auto t = static_cast<int64_t>(blockIdx.x);
   const auto num_products = static_cast<int>(args.fn.rows) + 1;
-  for (int i = threadIdx.x / cuda::kWarpLanes; i < num_products;
-       i += kNumThreads / cuda::kWarpLanes) {
+  // y = 0 needs the first kStreams products, y = 1 the others; both need the sum of squares.
+  const int num_needed = blockIdx.y == 0 ? kStreams + 1 : num_products - kStreams;
+  for (int n = threadIdx.x / cuda::kWarpLanes; n < num_needed;
+       n += kNumThreads / cuda::kWarpLanes) {
+    const int i = n + 1 == num_needed ? num_products - 1 : n + (blockIdx.y == 0 ? 0 : kStreams);
     const float sum = cuda::sum_slices(partial + (t * num_products + i) * num_slices, num_slices);
     if (threadIdx.x % cuda::kWarpLanes == 0) products[i] = sum;
   }

@@ -43,15 +43,11 @@ __host__ __device__ inline Int8Rows int8_rows_at(std::byte* memory, int64_t rows
 }
 
 /// Packs a part of one row: this thread, of the four neighbouring lanes that share a block of 32,
-/// packs eight values. All four lanes call together.
+/// packs the eight values of `first` and `second`. All four lanes call together.
 __device__ __forceinline__ void pack_int8_eight(
-    const float* x, const Int8Rows& to, int64_t row, int block, int quarter) {
-  float v[8];
-  const float4* wide = reinterpret_cast<const float4*>(x + block * 32 + quarter * 8);
-  const float4 first = wide[0];
-  const float4 second = wide[1];
-  v[0] = first.x, v[1] = first.y, v[2] = first.z, v[3] = first.w;
-  v[4] = second.x, v[5] = second.y, v[6] = second.z, v[7] = second.w;
+    const float4& first, const float4& second, const Int8Rows& to, int64_t row, int block,
+    int quarter) {
+  const float v[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
   float largest = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) largest = fmaxf(largest, fabsf(v[i]));
@@ -80,8 +76,24 @@ __device__ __forceinline__ void pack_int8_eight(
 /// Packs row `row` with the whole CTA. Limits: cols a multiple of 32, x on 16 bytes.
 template <int kNumThreads>
 __device__ __forceinline__ void pack_int8_row(const float* x, const Int8Rows& to, int64_t row) {
-  for (int block = threadIdx.x / 4; block < to.cols / 32; block += kNumThreads / 4) {
-    pack_int8_eight(x, to, row, block, threadIdx.x % 4);
+  constexpr int kAtOnce = 4;  // blocks of a thread whose loads are under way together
+  const int num_blocks = to.cols / 32;
+  const int quarter = threadIdx.x % 4;
+  for (int base = threadIdx.x / 4; base < num_blocks; base += kAtOnce * kNumThreads / 4) {
+    float4 v[kAtOnce][2];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int block = base + i * kNumThreads / 4;
+      if (block >= num_blocks) continue;
+      const auto* from = reinterpret_cast<const float4*>(x + block * 32 + quarter * 8);
+      v[i][0] = from[0];
+      v[i][1] = from[1];
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int block = base + i * kNumThreads / 4;
+      if (block < num_blocks) pack_int8_eight(v[i][0], v[i][1], to, row, block, quarter);
+    }
   }
 }
 
@@ -125,21 +137,52 @@ __device__ __forceinline__ float from_half_bits(uint32_t bits) {
   return value;
 }
 
-/// Packs row `row` with the whole CTA; cols beyond the row's end, up to a multiple of 32, are zero.
+__device__ __forceinline__ void store_split(const SplitRows& to, int64_t row, int i, float value) {
+  const uint32_t high = to_half_bits(value);
+  to.high[row * to.stride + i] = static_cast<uint16_t>(high);
+  to.low[row * to.stride + i] = static_cast<uint16_t>(to_half_bits(value - from_half_bits(high)));
+}
+
+/// Packs row `row` with the whole CTA. Limits: cols a multiple of 32, x on 16 bytes.
 template <int kNumThreads>
 __device__ __forceinline__ void pack_split_row(const float* x, const SplitRows& to, int64_t row) {
+  constexpr int kKept = 4;  // groups of four values that a thread keeps between the two passes
+  const auto* groups = reinterpret_cast<const float4*>(x);
+  const int num_groups = to.cols / 4;
+  float4 kept[kKept];
   float largest = 0;
-  for (int i = threadIdx.x; i < to.cols; i += kNumThreads) largest = fmaxf(largest, fabsf(x[i]));
+#pragma unroll
+  for (int n = 0; n < kKept; ++n) {
+    const int i = threadIdx.x + n * kNumThreads;
+    kept[n] = i < num_groups ? groups[i] : make_float4(0, 0, 0, 0);
+  }
+#pragma unroll
+  for (int n = 0; n < kKept; ++n) {
+    largest = fmaxf(largest, fmaxf(fabsf(kept[n].x), fabsf(kept[n].y)));
+    largest = fmaxf(largest, fmaxf(fabsf(kept[n].z), fabsf(kept[n].w)));
+  }
+  for (int i = threadIdx.x + kKept * kNumThreads; i < num_groups; i += kNumThreads) {
+    const float4 v = groups[i];
+    largest = fmaxf(largest, fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
+  }
   largest = cta_max<kNumThreads>(largest);
   // The largest value comes to lie in 2^14 ... 2^15.
   const int bits = static_cast<int>(__float_as_uint(largest) >> 23);
   const int exponent = max(-100, min(100, bits - 127 - 14));
   const float down = __uint_as_float(static_cast<uint32_t>(127 - exponent) << 23);
-  for (int i = threadIdx.x; i < (to.cols + 31) / 32 * 32; i += kNumThreads) {
-    const float value = i < to.cols ? x[i] * down : 0.0f;
-    const uint32_t high = to_half_bits(value);
-    to.high[row * to.stride + i] = static_cast<uint16_t>(high);
-    to.low[row * to.stride + i] = static_cast<uint16_t>(to_half_bits(value - from_half_bits(high)));
+  const auto store = [&](int i, const float4& v) {
+    store_split(to, row, 4 * i, v.x * down);
+    store_split(to, row, 4 * i + 1, v.y * down);
+    store_split(to, row, 4 * i + 2, v.z * down);
+    store_split(to, row, 4 * i + 3, v.w * down);
+  };
+#pragma unroll
+  for (int n = 0; n < kKept; ++n) {
+    const int i = threadIdx.x + n * kNumThreads;
+    if (i < num_groups) store(i, kept[n]);
+  }
+  for (int i = threadIdx.x + kKept * kNumThreads; i < num_groups; i += kNumThreads) {
+    store(i, groups[i]);
   }
   if (threadIdx.x == 0) {
     to.scale[row] = __uint_as_float(static_cast<uint32_t>(127 + exponent) << 23);
