@@ -71,9 +71,10 @@ TEST(ConnectionTest, AClientThatLeavesTheQueueIsNeverServed) {
     waiting.send(http_request("POST", kChat, chat_body("b", kNoThinking)));
     wait_until([&] { return server.engine().stats.num_waiting == 1; });
   }
-  // The connection's thread counts the client after the engine has let it go.
+  // The connection's thread and the engine's each note it in their own time.
   wait_until([&] {
-    return server.metrics().disconnects[static_cast<size_t>(api::Phase::kQueued)] == 1;
+    return server.engine().stats.num_waiting == 0 &&
+           server.metrics().disconnects[static_cast<size_t>(api::Phase::kQueued)] == 1;
   });
   EXPECT_EQ(server.engine().stats.num_waiting, 0);
   EXPECT_EQ(server.metrics().disconnects[static_cast<size_t>(api::Phase::kQueued)], 1);
