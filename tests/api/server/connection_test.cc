@@ -191,26 +191,6 @@ TEST(ConnectionTest, ClientsBeyondTheCapAreToldToComeBack) {
   EXPECT_TRUE(is_served);
 }
 
-TEST(ConnectionTest, AFullQueueIsToldToComeBack) {
-  TestServer::Options options;
-  options.stage.num_banks = 1;
-  options.queue_max = 2;
-  TestServer server({endless(20)}, options);
-  std::vector<std::unique_ptr<RawClient>> clients;
-  for (int i = 0; i < 3; ++i) {
-    clients.push_back(std::make_unique<RawClient>(server.port()));
-    clients.back()->send(http_request("POST", kChat, chat_body("a", kNoThinking)));
-    wait_until([&] {
-      const EngineStats stats = server.engine().stats;
-      return stats.num_running + stats.num_waiting == i + 1;
-    });
-  }
-  const HttpAnswer shed = http_post(server.port(), kChat, chat_body("a", kNoThinking));
-  EXPECT_EQ(shed.status, 429);
-  EXPECT_EQ(shed.header("Retry-After"), "5");
-  EXPECT_EQ(shed.json()["error"]["type"], "rate_limit_error");
-}
-
 TEST(ConnectionTest, ShutdownEndsStreamsWithAnError) {
   TestServer server({endless(5)});
   RawClient client(server.port());
