@@ -89,4 +89,5 @@ print_totals() {
   [ "$failed" = 0 ]
 }
 
-test_parts=(test_cuda_build test_aarch64_kernels)
+test_parts=(test_cuda_build)
+extra_parts=(test_aarch64_kernels)  # with --all
