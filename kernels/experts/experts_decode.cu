@@ -17,11 +17,6 @@ namespace {
 constexpr int kCtasPerSm = 2;
 constexpr int kGateUpCtasPerSm = 3;  // of one activation row, whose kernel needs fewer registers
 
-// A tile of the shared expert in tiles of a routed one. The shared one has more bytes, the routed
-// ones more instructions, and a CTA with both overlaps the two. Measured on H200 by
-// tandem-gpu-bench.
-constexpr float kSharedCost = 1.5f;
-
 unsigned num_resident(int64_t items, int ctas_per_sm) {
   return static_cast<unsigned>(
       std::min<int64_t>(items, static_cast<int64_t>(cuda::num_sms()) * ctas_per_sm));
@@ -32,8 +27,10 @@ Status launch_gate_up(const Exec& exec, const cuda::GateUpArgs& args) {
   const unsigned ctas = num_resident(
       args.shared_items + args.op.expert_ids.cols * args.num_rows * args.items_per_expert,
       args.num_rows == 1 ? kGateUpCtasPerSm : kCtasPerSm);
-  const size_t shared_bytes =
-      args.num_rows == 1 ? static_cast<size_t>(cuda::int8_rows_bytes(1, args.op.x.cols)) : 0;
+  size_t shared_bytes = cuda::table_bytes<kDType>();
+  if (args.num_rows == 1) {
+    shared_bytes += static_cast<size_t>(cuda::int8_rows_bytes(1, args.op.x.cols));
+  }
   const auto kernel = args.num_rows == 1   ? cuda::gate_up_kernel<kDType, 1, true>
                       : args.num_rows <= 8 ? cuda::gate_up_kernel<kDType, 1, false>
                                            : cuda::gate_up_kernel<kDType, 2, false>;
@@ -46,10 +43,9 @@ Status launch_down(const Exec& exec, const cuda::DownArgs& args) {
   const int64_t top_k = args.op.expert_ids.cols;
   const unsigned ctas =
       num_resident((args.op.out.cols + cuda::kExpertTile - 1) / cuda::kExpertTile, kCtasPerSm);
-  auto shared_bytes = static_cast<size_t>(cuda::down_sums(args.num_rows, top_k)) * sizeof(float);
-  if (args.num_rows == 1) {
-    shared_bytes += static_cast<size_t>(cuda::int8_rows_bytes(top_k + 1, args.middle_cols));
-  }
+  const size_t shared_bytes =
+      cuda::table_bytes<kDType>() +
+      static_cast<size_t>(cuda::down_sums(args.num_rows, top_k)) * sizeof(float);
   const auto kernel = args.num_rows == 1   ? cuda::down_kernel<kDType, 1, true>
                       : args.num_rows <= 8 ? cuda::down_kernel<kDType, 1, false>
                                            : cuda::down_kernel<kDType, 2, false>;
@@ -102,7 +98,7 @@ Status experts_decode_cuda(const Exec& exec, const ExpertsArgs& args) {
   gate_up.num_rows = static_cast<int>(n);
   gate_up.shared_items = num_tiles(args.shared_gate.rows);
   gate_up.items_per_expert = num_tiles(args.gate.first.rows);
-  gate_up.shared_cost = kSharedCost;
+  gate_up.rotate = cuda::num_sms();
   std::array<std::byte*, 1> packed = {};
   if (n > 1) {
     const std::array<ConstRows, 1> xs = {args.x};
@@ -115,15 +111,11 @@ Status experts_decode_cuda(const Exec& exec, const ExpertsArgs& args) {
 
   cuda::DownArgs down = {};
   down.op = args;
-  down.middle = middle.data;
-  down.middle_stride = middle.stride;
   down.middle_cols = static_cast<int>(expert_dim);
   down.num_rows = static_cast<int>(n);
-  if (n > 1) {
-    const std::array<ConstRows, 1> xs = {middle};
-    TANDEM_TRY(cuda::pack_int8_rows(exec, xs, packed));
-    down.packed = packed[0];
-  }
+  const std::array<ConstRows, 1> middles = {middle};
+  TANDEM_TRY(cuda::pack_int8_rows(exec, middles, packed));
+  down.packed = packed[0];
   return with_dot_type(
       args.down.first.dtype, [&]<DType kDType>() { return launch_down<kDType>(exec, down); });
 }

@@ -17,9 +17,7 @@ namespace tandem::cuda {
 
 struct DownArgs {
   ExpertsArgs op;
-  const std::byte* packed;  // middle rows, packed, if there is more than one activation row
-  const float* middle;      // one activation row: [top_k + 1] rows, middle_stride apart
-  int64_t middle_stride;
+  const std::byte* packed;  // middle rows, packed
   int middle_cols;
   int num_rows;
 };
@@ -89,9 +87,8 @@ __device__ __forceinline__ void down_tile(
 template <DType kDType, int kCols8, bool kOneRow>
 __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     const __grid_constant__ DownArgs args) {
-  extern __shared__ __align__(16) std::byte dynamic[];
+  extern __shared__ __align__(128) std::byte dynamic[];
   __shared__ ExpertGroups groups;
-  __shared__ DotTables tables;
   const ExpertsArgs& op = args.op;
   const int warp = threadIdx.x / kWarpLanes;
   const auto top_k = static_cast<int>(op.expert_ids.cols);
@@ -100,7 +97,8 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   const auto num_ctas = static_cast<int>(gridDim.x);
   int tile = static_cast<int>(static_cast<int64_t>(blockIdx.x) * num_tiles / num_ctas);
   const int end = static_cast<int>(static_cast<int64_t>(blockIdx.x + 1) * num_tiles / num_ctas);
-  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
+  auto* tables = reinterpret_cast<DotTables*>(dynamic);
+  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(*tables);
   pdl_wait();
   pdl_launch_dependents();
 
@@ -112,18 +110,9 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     return weight;
   };
 
-  float* sums = reinterpret_cast<float*>(dynamic);
-  Int8Rows rows;
-  if constexpr (kOneRow) {
-    rows = int8_rows_at(dynamic + down_sums(1, top_k) * sizeof(float), num_slots, args.middle_cols);
-    for (int slot = 0; slot < num_slots; ++slot) {
-      pack_int8_row<kExpertThreads>(args.middle + slot * args.middle_stride, rows, slot);
-    }
-    __syncthreads();
-  } else {
-    rows = int8_rows_at(
-        const_cast<std::byte*>(args.packed), args.num_rows * num_slots, args.middle_cols);
-  }
+  float* sums = reinterpret_cast<float*>(dynamic + table_bytes<kDType>());
+  const Int8Rows rows = int8_rows_at(
+      const_cast<std::byte*>(args.packed), args.num_rows * num_slots, args.middle_cols);
   float* warp_sums = sums + warp * args.num_rows * num_slots * kExpertTile;
   const auto shared_slot = [&](int) { return top_k; };
   const auto shared_x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, shared_slot);
@@ -131,12 +120,15 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   for (; tile < end; ++tile) {
     const int first = tile * kExpertTile;
     down_tile<DType::kQ8_0, kCols8, kOneRow>(
-        op.shared_down, first, shared_x, &tables, args.num_rows, num_slots, shared_slot, warp_sums);
+        op.shared_down, first, shared_x, tables, args.num_rows, num_slots, shared_slot, warp_sums);
     for (int group = 0; group < groups.count; ++group) {
-      const auto slot_of = [&](int t) { return static_cast<int>(groups.slot[group][t]); };
+      // A single row's experts are all different and stand in the order of its slots.
+      const auto slot_of = [&](int t) {
+        return kOneRow ? group : static_cast<int>(groups.slot[group][t]);
+      };
       const auto x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, slot_of);
       down_tile<kDType, kCols8, kOneRow>(
-          expert_down(group), first, x, &tables, args.num_rows, num_slots, slot_of, warp_sums);
+          expert_down(group), first, x, tables, args.num_rows, num_slots, slot_of, warp_sums);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {

@@ -25,47 +25,20 @@ struct GateUpArgs {
   int num_rows;
   int shared_items;
   int items_per_expert;
-  float shared_cost;  // of a shared item, in routed ones
+  int rotate;  // CTAs that run at once on different multiprocessors
 };
 
-/// The items of one CTA: one range of shared items, one of routed items.
-struct ItemRange {
-  int shared_begin, shared_end;
-  int begin, end;
-};
-
-/// Deals the items so that every CTA reads about the same number of bytes: CTAs with a shared item
-/// take fewer routed ones.
-__device__ __forceinline__ ItemRange deal_items(const GateUpArgs& args, int num_items) {
+/// Routed item `round` of this CTA, or a number past the last. The first CTAs, which have a shared
+/// item each, sit out the second round. Later rounds begin with the CTAs that share a
+/// multiprocessor with CTAs that came first, so that an uneven end falls on all multiprocessors
+/// alike.
+__device__ __forceinline__ int routed_item(const GateUpArgs& args, int round) {
   const auto num_ctas = static_cast<int>(gridDim.x);
   const auto cta = static_cast<int>(blockIdx.x);
-  const int shared = args.shared_items;
-  ItemRange range;
-  if (shared >= num_ctas) {
-    range.shared_begin = static_cast<int>(static_cast<int64_t>(cta) * shared / num_ctas);
-    range.shared_end = static_cast<int>(static_cast<int64_t>(cta + 1) * shared / num_ctas);
-    range.begin = static_cast<int>(static_cast<int64_t>(cta) * num_items / num_ctas);
-    range.end = static_cast<int>(static_cast<int64_t>(cta + 1) * num_items / num_ctas);
-    return range;
-  }
-  const float share =
-      (static_cast<float>(shared) * args.shared_cost + static_cast<float>(num_items)) /
-      static_cast<float>(num_ctas);
-  const int beside_shared =
-      max(0, min(static_cast<int>(share - args.shared_cost + 0.5f), num_items / max(shared, 1)));
-  const int left = num_items - beside_shared * shared;
-  range.shared_begin = min(cta, shared);
-  range.shared_end = min(cta + 1, shared);
-  if (cta < shared) {
-    range.begin = cta * beside_shared;
-    range.end = range.begin + beside_shared;
-  } else {
-    const int others = num_ctas - shared;
-    const int first = beside_shared * shared;
-    range.begin = first + static_cast<int>(static_cast<int64_t>(cta - shared) * left / others);
-    range.end = first + static_cast<int>(static_cast<int64_t>(cta - shared + 1) * left / others);
-  }
-  return range;
+  const int with_shared = min(args.shared_items, num_ctas - 1);
+  if (round == 0) return cta;
+  if (round == 1) return cta < with_shared ? 1 << 30 : num_ctas + cta - with_shared;
+  return (2 * num_ctas - with_shared) + (round - 2) * num_ctas + (cta + args.rotate) % num_ctas;
 }
 
 /// This warp's part of a tile's dots into sums [kExpertWarps][kExpertTile][kCols].
@@ -140,25 +113,25 @@ template <DType kDType, int kCols8, bool kOneRow>
 __global__ __launch_bounds__(kExpertThreads, kOneRow ? 3 : 2) void gate_up_kernel(
     const __grid_constant__ GateUpArgs args) {
   constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
-  extern __shared__ __align__(16) std::byte shared_row[];
+  extern __shared__ __align__(128) std::byte dynamic[];
   __shared__ float sums[2][kExpertWarps * kExpertTile * kCols];
   __shared__ ExpertGroups groups;
-  __shared__ DotTables tables;
 
   const ExpertsArgs& op = args.op;
   const int warp = threadIdx.x / kWarpLanes;
   const bool takes_up = warp >= 4;
-  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(tables);
+  auto* tables = reinterpret_cast<DotTables*>(dynamic);
+  if constexpr (needs_tables<kDType>()) fill_tables<kExpertThreads>(*tables);
   pdl_wait();
   pdl_launch_dependents();
 
   const auto top_k = static_cast<int>(op.expert_ids.cols);
   build_groups<kExpertThreads>(
       op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
-  const ItemRange range = deal_items(args, groups.count * args.items_per_expert);
+
   Int8Rows rows;
   if constexpr (kOneRow) {
-    rows = int8_rows_at(shared_row, 1, op.x.cols);
+    rows = int8_rows_at(dynamic + table_bytes<kDType>(), 1, op.x.cols);
     pack_int8_row<kExpertThreads>(op.x.data, rows, 0);
     __syncthreads();
   } else {
@@ -167,24 +140,31 @@ __global__ __launch_bounds__(kExpertThreads, kOneRow ? 3 : 2) void gate_up_kerne
   const auto x = int8_lane<kCols8, kOneRow>(rows, kOneRow ? 1 : args.num_rows);
 
   int buffer = 0;
-  for (int item = range.shared_begin; item < range.shared_end; ++item, buffer ^= 1) {
+  for (int item = blockIdx.x; item < args.shared_items; item += gridDim.x, buffer ^= 1) {
     const WeightView& weight = takes_up ? op.shared_up : op.shared_gate;
     gate_up_tile<DType::kQ8_0, kCols8, kOneRow>(
-        weight, item * kExpertTile, x, &tables, sums[buffer]);
+        weight, item * kExpertTile, x, tables, sums[buffer]);
     __syncthreads();
     store_activations<kCols>(
         args, sums[buffer], item * kExpertTile, static_cast<int>(weight.rows), nullptr, 0);
   }
-  for (int item = range.begin; item < range.end; ++item, buffer ^= 1) {
+  const int num_items = groups.count * args.items_per_expert;
+  for (int round = 0; true; ++round) {
+    const int item = routed_item(args, round);
+    if (item >= num_items) {
+      if (round == 0 || round == 1) continue;
+      break;
+    }
     const int group = item / args.items_per_expert;
     const int first = item % args.items_per_expert * kExpertTile;
     const ExpertWeightView& weights = takes_up ? op.up : op.gate;
     WeightView weight = weights.first;
     weight.data += groups.expert[group] * weights.expert_bytes;
-    gate_up_tile<kDType, kCols8, kOneRow>(weight, first, x, &tables, sums[buffer]);
+    gate_up_tile<kDType, kCols8, kOneRow>(weight, first, x, tables, sums[buffer]);
     __syncthreads();
     store_activations<kCols>(
         args, sums[buffer], first, static_cast<int>(weight.rows), &groups, group);
+    buffer ^= 1;
   }
 }
 

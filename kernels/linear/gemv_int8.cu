@@ -17,9 +17,10 @@ template <DType kDType, int kCols8, bool kOneRow>
 __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
     const __grid_constant__ GemvKernelArgs args) {
   constexpr int kCols = 8 * kCols8;
-  extern __shared__ __align__(16) std::byte shared_row[];
+  extern __shared__ __align__(128) std::byte dynamic[];
   __shared__ float sums[2][kGemvWarps * kTileRows * (kOneRow ? 1 : kCols)];
-  __shared__ DotTables tables;
+  auto* tables = reinterpret_cast<DotTables*>(dynamic);
+  std::byte* shared_row = dynamic + table_bytes<kDType>();
 
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
@@ -28,7 +29,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   const int end =
       static_cast<int>((blockIdx.x + 1) * static_cast<int64_t>(args.num_groups) / num_ctas);
   if constexpr (needs_tables<kDType>()) {
-    fill_tables<kGemvThreads>(tables);
+    fill_tables<kGemvThreads>(*tables);
     __syncthreads();
   }
   pdl_wait();
@@ -58,7 +59,7 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
     float acc[kCols8][4] = {};
     tile_dot_int8<kDType, kCols8>(
         part.weight + low * part.row_bytes, part.weight + high * part.row_bytes, args.cols,
-        cols.begin, cols.end, x, acc, &tables);
+        cols.begin, cols.end, x, acc, tables);
 
     float* to = sums[buffer] + (warp * kTileRows + lane / 4) * (kOneRow ? 1 : kCols);
     if constexpr (kOneRow) {
@@ -83,7 +84,8 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
 
 template <DType kDType, int kCols8, bool kOneRow>
 Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
-  const size_t shared_bytes = kOneRow ? static_cast<size_t>(int8_rows_bytes(1, args.cols)) : 0;
+  const size_t row_bytes = kOneRow ? static_cast<size_t>(int8_rows_bytes(1, args.cols)) : 0;
+  const size_t shared_bytes = table_bytes<kDType>() + row_bytes;
   return launch(
       "gemv_int8", gemv_int8_kernel<kDType, kCols8, kOneRow>, num_ctas, kGemvThreads, shared_bytes,
       exec.stream, args);

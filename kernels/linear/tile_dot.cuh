@@ -21,7 +21,6 @@ __device__ __forceinline__ uint32_t load_once(const uint16_t* data) {
   asm("{.reg .b16 h; ld.global.nc.u16 h, [%1]; cvt.u32.u16 %0, h;}" : "=r"(v) : "l"(data));
   return v;
 }
-
 // Dots of 16 weight rows with up to 8 * kCols8 activation rows over a range of columns, by one
 // warp. The weights are the `a` side of the matrix instructions and the activations the `b` side:
 // lane = 4 * group + pair reads the weight rows `group` and `group + 8` and the activation row
@@ -106,7 +105,7 @@ __device__ __forceinline__ void subtract_minima(
 
 /// Tables that a CTA keeps in shared memory for the types that look values up. Each entry stands
 /// kTableCopies times, and a lane reads its own copy: lookups of a warp then meet in few banks.
-inline constexpr int kTableCopies = 8;
+inline constexpr int kTableCopies = 16;
 struct DotTables {
   uint2 iq2_grid[256][kTableCopies];
   uint2 iq2_signs[128][kTableCopies];  // 0xff in the bytes that are negative
@@ -115,6 +114,12 @@ struct DotTables {
 template <DType kDType>
 constexpr bool needs_tables() {
   return kDType == DType::kIQ2_XXS;
+}
+
+/// Of shared memory, at its start.
+template <DType kDType>
+constexpr size_t table_bytes() {
+  return needs_tables<kDType>() ? sizeof(DotTables) : 0;
 }
 
 template <int kNumThreads>
@@ -228,7 +233,7 @@ __device__ __forceinline__ void dot_mxfp4(
 // where they count in table rows, so that a lookup is a rotation, a mask and a load.
 __device__ __forceinline__ uint2
 look_up(const std::byte* table, uint32_t word, int begin, uint32_t num_codes) {
-  constexpr int kRowBits = 6;
+  constexpr int kRowBits = 7;
   static_assert(sizeof(uint2) * kTableCopies == 1 << kRowBits);
   const uint32_t turned = __funnelshift_r(word, word, (begin - kRowBits) & 31);
   return *reinterpret_cast<const uint2*>(table + (turned & ((num_codes - 1) << kRowBits)));
@@ -245,18 +250,27 @@ __device__ __forceinline__ void dot_iq2_xxs(
       reinterpret_cast<const std::byte*>(&tables.iq2_grid[0][lane % kTableCopies]);
   const auto* sign_table =
       reinterpret_cast<const std::byte*>(&tables.iq2_signs[0][lane % kTableCopies]);
-  for (int block = begin / 256; block < end / 256; ++block) {
-    uint4 words[2];  // this lane has the groups 2 pair and 2 pair + 1 of the block
-    float scales[2][2];
+  uint4 next_words[2];
+  uint32_t next_d[2];
+  const auto load = [&](int block) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      words[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + block * 64 + pair * 16));
-      const uint32_t bits =
-          load_once(reinterpret_cast<const uint16_t*>(rows[r] + cols / 4 + block * 2));
-      const float d = 0.125f * half_bits_to_float(bits);
-      scales[r][0] = __fmul_rn(d, static_cast<float>(2 * (words[r].y >> 28) + 1));
-      scales[r][1] = __fmul_rn(d, static_cast<float>(2 * (words[r].w >> 28) + 1));
+      next_words[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + block * 64 + pair * 16));
+      next_d[r] = load_once(reinterpret_cast<const uint16_t*>(rows[r] + cols / 4 + block * 2));
     }
+  };
+  if (begin < end) load(begin / 256);
+  for (int block = begin / 256; block < end / 256; ++block) {
+    uint4 words[2];  // this lane has the groups 2 pair and 2 pair + 1 of the block
+    float twice_d[2];
+    float offset[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      words[r] = next_words[r];
+      twice_d[r] = 0.25f * half_bits_to_float(next_d[r]);
+      offset[r] = -127.5f * twice_d[r];
+    }
+    if (block + 1 < end / 256) load(block + 1);
 #pragma unroll
     for (int group = 0; group < 8; ++group) {
       const int source = (lane & ~3) | (group / 2);
@@ -268,7 +282,9 @@ __device__ __forceinline__ void dot_iq2_xxs(
             __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].x : words[r].z, source);
         const uint32_t signs =
             __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].y : words[r].w, source);
-        scale[r] = __shfl_sync(0xffffffffU, scales[r][group % 2], source);
+        // With the scale's four bits z as 128 + z, d (2 z + 1) / 8 is one product, and exact.
+        const float biased = __uint_as_float(((signs >> 12) & 0x000f0000U) | 0x43000000U);
+        scale[r] = __fmaf_rn(biased, twice_d[r], offset[r]);
         const uint2 grid = look_up(grid_table, indices, 8 * pair, 256);
         const uint2 mask = look_up(sign_table, signs, 7 * pair, 128);
         // Magnitudes are 8 to 43, so adding one to a complement carries into no other byte.
