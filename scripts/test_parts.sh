@@ -84,10 +84,36 @@ test_aarch64_kernels() {
   fi
 }
 
+# Real clients against the built server. Chromium, for the page, comes where packages can be installed;
+# the agents only where the disk has room for them.
+test_clients() {
+  if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    add_skipped "client tests" "no node and npm"
+    return
+  fi
+  if [ ! -x "$repo/build/cpu-release/apps/tandem" ]; then
+    add_failed "client tests have no program"
+    return
+  fi
+  need_packages chromium || true
+  local agents=0 log=$logs/testing_with_real_clients.log totals
+  [ "$(df -Pk "$repo" | awk 'NR==2 {print $4}')" -gt $((6 << 20)) ] && agents=1
+  step "testing with real clients" env TANDEM_TEST_AGENTS=$agents "$repo/tests/clients/run.sh" || true
+  grep -E '^(failed|skipped): ' "$log" >&2
+  totals=$(tail -1 "$log")
+  if ! [[ $totals =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+    add_failed "client tests gave no totals"
+    return
+  fi
+  passed=$((passed + BASH_REMATCH[1]))
+  failed=$((failed + BASH_REMATCH[2]))
+  skipped=$((skipped + BASH_REMATCH[3]))
+}
+
 print_totals() {
   echo "$passed passed, $failed failed, $skipped skipped"
   [ "$failed" = 0 ]
 }
 
 test_parts=(test_cuda_build)
-extra_parts=(test_aarch64_kernels)  # with --all
+extra_parts=(test_clients test_aarch64_kernels)  # with --all

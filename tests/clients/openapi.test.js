@@ -37,8 +37,8 @@ const cases = {
     "several choices": [nano, { messages: said("Hello!"), n: 2, max_tokens: 3 }],
   },
   "/v1/completions": {
-    text: [nano, { prompt: "Hello!", max_tokens: 10, temperature: 0 }],
-    "text with log-probabilities": [nano, { prompt: "Hello!", max_tokens: 5, logprobs: 2 }],
+    text: [nano, { prompt: "Hello!", max_tokens: 10, temperature: 0, reasoning_effort: "none" }],
+    "text with log-probabilities": [nano, { prompt: "Hello!", max_tokens: 5, logprobs: 2, reasoning_effort: "none" }],
   },
   "/v1/responses": {
     text: [nano, { input: "Hello!", temperature: 0, max_output_tokens: 20, reasoning: { effort: "none" } }],

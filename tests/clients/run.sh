@@ -2,7 +2,7 @@
 # Runs the client tests against servers that it starts itself, on free ports of this machine.
 #   tests/clients/run.sh [BUILD FOLDER] [TEST FILES...]
 # Needs node 20 and npm. The agents of agents/ run too if they are installed there or
-# TANDEM_TEST_AGENTS=1 allows to fetch them (half a gigabyte). The last line is
+# TANDEM_TEST_AGENTS=1 allows to fetch them (a gigabyte on the disk). The last line is
 # `N passed, N failed, N skipped`.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -78,6 +78,11 @@ node --test --test-concurrency=1 --test-reporter=spec --test-reporter-destinatio
 sed -n 's/^  *not ok [0-9]* - \(.*\)/failed: \1/p; s/^  *ok [0-9]* - \(.*\) # SKIP \(.*\)/skipped: \1: \2/p' "$work/report.tap" >&2
 
 count() { sed -n "s/^# $1 \([0-9]*\)$/\1/p" "$work/report.tap" | tail -1; }
+if [ -z "$(count pass)" ]; then
+  echo "the test runner did not finish" >&2
+  echo "0 passed, 1 failed, 0 skipped"
+  exit 1
+fi
 failed=$(($(count fail) + $(count cancelled)))
 for server in nano scripted; do
   pid_name=TANDEM_${server^^}_PID

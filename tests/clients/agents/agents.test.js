@@ -136,7 +136,7 @@ describe("agents", () => {
     assert.ok(end.usage.cache_read_input_tokens > 0, "the second request reused nothing");
   });
 
-  const opencode = program("opencode-linux-x64/bin/opencode", "opencode-linux-x64-baseline/bin/opencode");
+  const opencode = program("opencode-linux-x64/bin/opencode");
   it("opencode runs a command through /v1/chat/completions", { skip: skipWithout(opencode) }, async () => {
     recorder.clear();
     const own = join(home, "opencode");
