@@ -51,6 +51,26 @@ __device__ __forceinline__ Int8Lane<kCols8, kOneRow> middle_lane(
   return lane;
 }
 
+/// A warp's sums of a tile to where those of the rows' slots stand.
+template <int kCols8, class SlotOf>
+__device__ __forceinline__ void keep_sums(
+    const float (&acc)[kCols8][4], int num_rows, int num_slots, const SlotOf& slot_of,
+    float* warp_sums) {
+  const int lane = threadIdx.x % kWarpLanes;
+#pragma unroll
+  for (int c = 0; c < kCols8; ++c) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int t = 8 * c + lane % 4 * 2 + i;
+      const int slot = t < num_rows ? slot_of(t) : -1;
+      if (slot < 0) continue;
+      float* to = warp_sums + (t * num_slots + slot) * kExpertTile + lane / 4;
+      to[0] = acc[c][i];
+      to[8] = acc[c][2 + i];
+    }
+  }
+}
+
 template <DType kDType, int kCols8, bool kOneRow, class SlotOf>
 __device__ __forceinline__ void down_tile(
     const WeightView& weight, int first, const Int8Lane<kCols8, kOneRow>& x,
@@ -69,18 +89,7 @@ __device__ __forceinline__ void down_tile(
   tile_dot_int8<kDType, kCols8>(
       weight.data + low * weight.row_bytes, weight.data + high * weight.row_bytes, cols, begin, end,
       x, acc, tables);
-#pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int t = 8 * c + lane % 4 * 2 + i;
-      const int slot = t < num_rows ? slot_of(t) : -1;
-      if (slot < 0) continue;
-      float* to = warp_sums + (t * num_slots + slot) * kExpertTile + lane / 4;
-      to[0] = acc[c][i];
-      to[8] = acc[c][2 + i];
-    }
-  }
+  keep_sums<kCols8>(acc, num_rows, num_slots, slot_of, warp_sums);
 }
 
 // Grid: CTAs that stay; each takes a contiguous range of tiles of 16 output rows.
@@ -117,8 +126,20 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   const auto shared_slot = [&](int) { return top_k; };
   const auto shared_x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, shared_slot);
 
+  // With one block of Q2_K for each warp, the next expert's is read while one is multiplied.
+  const bool one_block = kDType == DType::kQ2_K && args.middle_cols == 256 * kExpertWarps;
   for (; tile < end; ++tile) {
     const int first = tile * kExpertTile;
+    Q2kBlock next;
+    const auto load_next = [&](int group) {
+      const WeightView weight = expert_down(group);
+      const auto last = static_cast<int>(weight.rows) - 1;
+      const int row = first + static_cast<int>(threadIdx.x) % kWarpLanes / 4;
+      load_q2_k(
+          weight.data + min(row, last) * weight.row_bytes,
+          weight.data + min(row + 8, last) * weight.row_bytes, kExpertWarps, warp, next);
+    };
+    if (one_block) load_next(0);
     down_tile<DType::kQ8_0, kCols8, kOneRow>(
         op.shared_down, first, shared_x, tables, args.num_rows, num_slots, shared_slot, warp_sums);
     for (int group = 0; group < groups.count; ++group) {
@@ -127,6 +148,14 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
         return kOneRow ? group : static_cast<int>(groups.slot[group][t]);
       };
       const auto x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, slot_of);
+      if (one_block) {
+        const Q2kBlock weight = next;
+        if (group + 1 < groups.count) load_next(group + 1);
+        float acc[kCols8][4] = {};
+        dot_q2_k_block<kCols8>(weight, warp, x, acc);
+        keep_sums<kCols8>(acc, args.num_rows, num_slots, slot_of, warp_sums);
+        continue;
+      }
       down_tile<kDType, kCols8, kOneRow>(
           expert_down(group), first, x, tables, args.num_rows, num_slots, slot_of, warp_sums);
     }

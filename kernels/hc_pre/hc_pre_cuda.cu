@@ -14,10 +14,11 @@ template <int kStreams>
 __device__ __forceinline__ void divide_rows(float (&comb)[kStreams][kStreams], float eps) {
 #pragma unroll
   for (int j = 0; j < kStreams; ++j) {
-    float sum = eps;
+    float even = eps;
+    float odd = 0;
 #pragma unroll
-    for (int k = 0; k < kStreams; ++k) sum += comb[j][k];
-    const float inverse = cuda::reciprocal(sum);
+    for (int k = 0; k < kStreams; ++k) (k % 2 == 0 ? even : odd) += comb[j][k];
+    const float inverse = cuda::reciprocal(even + odd);
 #pragma unroll
     for (int k = 0; k < kStreams; ++k) comb[j][k] *= inverse;
   }
@@ -27,10 +28,11 @@ template <int kStreams>
 __device__ __forceinline__ void divide_columns(float (&comb)[kStreams][kStreams], float eps) {
 #pragma unroll
   for (int k = 0; k < kStreams; ++k) {
-    float sum = eps;
+    float even = eps;
+    float odd = 0;
 #pragma unroll
-    for (int j = 0; j < kStreams; ++j) sum += comb[j][k];
-    const float inverse = cuda::reciprocal(sum);
+    for (int j = 0; j < kStreams; ++j) (j % 2 == 0 ? even : odd) += comb[j][k];
+    const float inverse = cuda::reciprocal(even + odd);
 #pragma unroll
     for (int j = 0; j < kStreams; ++j) comb[j][k] *= inverse;
   }
@@ -60,12 +62,17 @@ __device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, floa
 // Grid: x over rows; y = 0 makes the branch input, y = 1 the mixing coefficients, which only
 // hc_post needs, at the same time.
 template <int kStreams>
-__global__ __launch_bounds__(kNumThreads) void hc_mix_kernel(
+__global__ __launch_bounds__(kNumThreads, 1) void hc_mix_kernel(
     const __grid_constant__ HcPreArgs args, const float* partial, int num_slices) {
   __shared__ float products[kProductsMax];
+  const auto t = static_cast<int64_t>(blockIdx.x);
+  cuda::StreamRegisters<kStreams, kNumThreads> kept;
+  if (blockIdx.y == 0) kept.load_norm(args.norm);
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
-  const auto t = static_cast<int64_t>(blockIdx.x);
+  if (blockIdx.y == 0) {
+    kept.load_streams(args.streams.row(t), static_cast<int>(args.norm.size));
+  }
   const auto num_products = static_cast<int>(args.fn.rows) + 1;
   // y = 0 needs the first kStreams products, y = 1 the others; both need the sum of squares.
   const int num_needed = blockIdx.y == 0 ? kStreams + 1 : num_products - kStreams;
@@ -85,8 +92,8 @@ __global__ __launch_bounds__(kNumThreads) void hc_mix_kernel(
     float pre[kStreams];
 #pragma unroll
     for (int j = 0; j < kStreams; ++j) pre[j] = cuda::sigmoid(gate(j, 0)) + args.hc_eps;
-    cuda::collapse_streams<kNumThreads>(
-        args.streams.row(t), pre, kStreams, args.norm, args.rms_eps, args.normed.row(t));
+    cuda::collapse_streams<kStreams, kNumThreads>(
+        kept, args.streams.row(t), pre, args.norm, args.rms_eps, args.normed.row(t));
     return;
   }
   float* mix = args.mix.row(t);

@@ -114,27 +114,52 @@ __device__ __forceinline__ float reciprocal(float x) {
   return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
 }
 
-/// out = rms_norm(sum_j pre[j] x_j, norm) by the whole CTA; out holds the sum in between.
-template <int kNumThreads>
+/// The streams of a row and the norm, read by the threads of a CTA before the mixing coefficients
+/// are known. Of a longer row the rest is read when it is needed.
+template <int kStreams, int kNumThreads>
+struct StreamRegisters {
+  static constexpr int kKept = 8;  // values of each stream
+  float x[kKept][kStreams];
+  float norm[kKept];
+
+  /// Weights, so that the kernel before need not have ended.
+  __device__ __forceinline__ void load_norm(VectorView weight) {
+#pragma unroll
+    for (int n = 0; n < kKept; ++n) {
+      const int i = threadIdx.x + n * kNumThreads;
+      norm[n] = i < weight.size ? weight.data[i] : 0.0f;
+    }
+  }
+  __device__ __forceinline__ void load_streams(const float* row, int hidden_dim) {
+#pragma unroll
+    for (int n = 0; n < kKept; ++n) {
+      const int i = threadIdx.x + n * kNumThreads;
+#pragma unroll
+      for (int j = 0; j < kStreams; ++j) x[n][j] = i < hidden_dim ? row[j * hidden_dim + i] : 0.0f;
+    }
+  }
+};
+
+/// out = rms_norm(sum_j pre[j] x_j, norm) by the whole CTA; the part beyond the registers passes
+/// through out.
+template <int kStreams, int kNumThreads>
 __device__ __forceinline__ void collapse_streams(
-    const float* x, const float* pre, int num_streams, VectorView norm, float rms_eps, float* out) {
-  constexpr int kKept = 16;  // values that a thread keeps in registers; the rest pass through out
+    const StreamRegisters<kStreams, kNumThreads>& kept, const float* x,
+    const float (&pre)[kStreams], VectorView norm, float rms_eps, float* out) {
+  constexpr int kKept = StreamRegisters<kStreams, kNumThreads>::kKept;
   const auto hidden_dim = static_cast<int>(norm.size);
-  float kept[kKept];
+  float mixed[kKept];
   float sum_squares = 0;
 #pragma unroll
   for (int n = 0; n < kKept; ++n) {
-    const int i = threadIdx.x + n * kNumThreads;
-    kept[n] = 0;
-    if (i >= hidden_dim) continue;
-    for (int j = 0; j < num_streams; ++j) {
-      kept[n] = __fmaf_rn(pre[j], x[j * hidden_dim + i], kept[n]);
-    }
-    sum_squares = __fmaf_rn(kept[n], kept[n], sum_squares);
+    mixed[n] = 0;
+#pragma unroll
+    for (int j = 0; j < kStreams; ++j) mixed[n] = __fmaf_rn(pre[j], kept.x[n][j], mixed[n]);
+    sum_squares = __fmaf_rn(mixed[n], mixed[n], sum_squares);
   }
   for (int i = threadIdx.x + kKept * kNumThreads; i < hidden_dim; i += kNumThreads) {
     float sum = 0;
-    for (int j = 0; j < num_streams; ++j) sum = __fmaf_rn(pre[j], x[j * hidden_dim + i], sum);
+    for (int j = 0; j < kStreams; ++j) sum = __fmaf_rn(pre[j], x[j * hidden_dim + i], sum);
     out[i] = sum;
     sum_squares = __fmaf_rn(sum, sum, sum_squares);
   }
@@ -143,7 +168,7 @@ __device__ __forceinline__ void collapse_streams(
 #pragma unroll
   for (int n = 0; n < kKept; ++n) {
     const int i = threadIdx.x + n * kNumThreads;
-    if (i < hidden_dim) out[i] = kept[n] * (scale * norm.data[i]);
+    if (i < hidden_dim) out[i] = mixed[n] * (scale * kept.norm[n]);
   }
   for (int i = threadIdx.x + kKept * kNumThreads; i < hidden_dim; i += kNumThreads) {
     out[i] *= scale * norm.data[i];

@@ -12,30 +12,44 @@ namespace {
 constexpr int kNumThreads = 512;
 
 // Grid: a CTA for each row whose logits are wanted.
+template <int kStreams>
 __global__ __launch_bounds__(kNumThreads) void collapse_kernel(
     const __grid_constant__ HeadArgs args, const float* partial, int num_slices, Rows normed) {
-  __shared__ float products[kHcStreamsMax + 1];
-  __shared__ float pre[kHcStreamsMax];
+  __shared__ float products[kStreams + 1];
+  const auto i = static_cast<int64_t>(blockIdx.x);
+  const int warp = threadIdx.x / cuda::kWarpLanes;
+  cuda::StreamRegisters<kStreams, kNumThreads> kept;
+  kept.load_norm(args.norm);
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
-  const auto i = static_cast<int64_t>(blockIdx.x);
-  const auto s = static_cast<int>(args.num_streams);
-  const int warp = threadIdx.x / cuda::kWarpLanes;
-  if (warp <= s) {
-    const float sum = cuda::sum_slices(partial + (i * (s + 1) + warp) * num_slices, num_slices);
+  const float* x = args.streams.row(args.step.logit_rows[i]);
+  kept.load_streams(x, static_cast<int>(args.norm.size));
+  if (warp <= kStreams) {
+    const float sum =
+        cuda::sum_slices(partial + (i * (kStreams + 1) + warp) * num_slices, num_slices);
     if (threadIdx.x % cuda::kWarpLanes == 0) products[warp] = sum;
   }
   __syncthreads();
-  if (threadIdx.x < s) {
-    const int j = threadIdx.x;
-    const float mean_square = products[s] / static_cast<float>(args.fn.cols);
-    const float r = 1.0f / sqrtf(mean_square + args.rms_eps);
+  const float mean_square = products[kStreams] / static_cast<float>(args.fn.cols);
+  const float r = 1.0f / sqrtf(mean_square + args.rms_eps);
+  float pre[kStreams];
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
     const float gate = products[j] * r * args.scale.data[0] + args.base.data[j];
     pre[j] = cuda::sigmoid(gate) + args.hc_eps;
   }
-  __syncthreads();
-  cuda::collapse_streams<kNumThreads>(
-      args.streams.row(args.step.logit_rows[i]), pre, s, args.norm, args.rms_eps, normed.row(i));
+  cuda::collapse_streams<kStreams, kNumThreads>(
+      kept, x, pre, args.norm, args.rms_eps, normed.row(i));
+}
+
+Status launch_collapse(
+    const Exec& exec, const HeadArgs& args, const float* partial, int num_slices, Rows normed) {
+  constexpr decltype(&collapse_kernel<1>) kKernels[kHcStreamsMax] = {
+      collapse_kernel<1>, collapse_kernel<2>, collapse_kernel<3>, collapse_kernel<4>,
+      collapse_kernel<5>, collapse_kernel<6>, collapse_kernel<7>, collapse_kernel<8>};
+  return cuda::launch(
+      "head collapse", kKernels[args.num_streams - 1], static_cast<unsigned>(normed.rows),
+      kNumThreads, 0, exec.stream, args, partial, num_slices, normed);
 }
 
 }  // namespace
@@ -56,9 +70,7 @@ Status head_cuda(const Exec& exec, const HeadArgs& args) {
       "head dots", cuda::stream_dots_kernel,
       dim3(static_cast<unsigned>(num_slices), static_cast<unsigned>(row_groups)), cuda::kDotThreads,
       0, exec.stream, dots));
-  TANDEM_TRY(cuda::launch(
-      "head collapse", collapse_kernel, static_cast<unsigned>(n), kNumThreads, 0, exec.stream, args,
-      partial, num_slices, normed));
+  TANDEM_TRY(launch_collapse(exec, args, partial, num_slices, normed));
   return linear(exec, {normed, args.output, args.logits});
 }
 

@@ -106,7 +106,7 @@ __device__ __forceinline__ void subtract_minima(
 /// Tables that a CTA keeps in shared memory for the types that look values up. Each entry stands
 /// kTableCopies times, and a lane reads its own copy: lookups of a warp then meet in few banks.
 inline constexpr int kTableCopies = 16;
-struct DotTables {
+struct alignas(16) DotTables {
   uint2 iq2_grid[256][kTableCopies];
   uint2 iq2_signs[128][kTableCopies];  // 0xff in the bytes that are negative
 };
@@ -122,20 +122,23 @@ constexpr size_t table_bytes() {
   return needs_tables<kDType>() ? sizeof(DotTables) : 0;
 }
 
+/// 0xff in each byte whose bit, of the low four, is set.
+__device__ __forceinline__ uint32_t spread_signs(uint32_t bits) {
+  return (((bits & 15U) * 0x00204081U) & 0x01010101U) * 0xffU;
+}
+
 template <int kNumThreads>
 __device__ __forceinline__ void fill_tables(DotTables& tables) {
-  for (int i = threadIdx.x; i < 256 * kTableCopies; i += kNumThreads) {
-    tables.iq2_grid[i / kTableCopies][i % kTableCopies] = kIq2Table.entries[i / kTableCopies];
+  constexpr int kPairs = kTableCopies / 2;  // two copies are stored together
+  for (int i = threadIdx.x; i < 256 * kPairs; i += kNumThreads) {
+    const uint2 grid = kIq2Table.entries[i / kPairs];
+    reinterpret_cast<uint4*>(tables.iq2_grid)[i] = make_uint4(grid.x, grid.y, grid.x, grid.y);
   }
-  for (int i = threadIdx.x; i < 128 * kTableCopies; i += kNumThreads) {
-    const int idx = i / kTableCopies;
-    const uint32_t signs = static_cast<uint32_t>(idx) | ((__popc(idx) & 1U) << 7);
-    uint2 mask = make_uint2(0, 0);
-    for (int j = 0; j < 4; ++j) {
-      mask.x |= ((signs >> j) & 1U) * (0xffU << (8 * j));
-      mask.y |= ((signs >> (j + 4)) & 1U) * (0xffU << (8 * j));
-    }
-    tables.iq2_signs[idx][i % kTableCopies] = mask;
+  for (int i = threadIdx.x; i < 128 * kPairs; i += kNumThreads) {
+    const uint32_t idx = static_cast<uint32_t>(i / kPairs);
+    const uint32_t signs = idx | ((static_cast<uint32_t>(__popc(idx)) & 1U) << 7);
+    const uint2 mask = make_uint2(spread_signs(signs), spread_signs(signs >> 4));
+    reinterpret_cast<uint4*>(tables.iq2_signs)[i] = make_uint4(mask.x, mask.y, mask.x, mask.y);
   }
 }
 
@@ -296,71 +299,85 @@ __device__ __forceinline__ void dot_iq2_xxs(
   }
 }
 
+/// What a lane reads of one block of 256 columns of its two rows.
+struct Q2kBlock {
+  uint2 q[2][2];
+  uint4 scales[2];
+  uint32_t d[2];  // d and dmin
+};
+
+__device__ __forceinline__ void load_q2_k(
+    const std::byte* low, const std::byte* high, int num_blocks, int block, Q2kBlock& to) {
+  const int pair = threadIdx.x % 4;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const std::byte* row = r == 0 ? low : high;
+    const std::byte* codes = row + block * 64 + pair * 8;
+    to.q[r][0] = load_once(reinterpret_cast<const uint2*>(codes));
+    to.q[r][1] = load_once(reinterpret_cast<const uint2*>(codes + 32));
+    to.scales[r] = load_once(reinterpret_cast<const uint4*>(row + num_blocks * 64 + block * 16));
+    to.d[r] = load_once(reinterpret_cast<const uint32_t*>(row + num_blocks * 80 + block * 4));
+  }
+}
+
+template <int kCols8, class Lane>
+__device__ __forceinline__ void dot_q2_k_block(
+    const Q2kBlock& weight, int block, const Lane& x, float (&acc)[kCols8][4]) {
+  const int pair = threadIdx.x % 4;
+  const auto& [q, scales, both] = weight;
+  const float d[2] = {half_bits_to_float(both[0] & 0xffffU), half_bits_to_float(both[1] & 0xffffU)};
+  const float dmin[2] = {half_bits_to_float(both[0] >> 16), half_bits_to_float(both[1] >> 16)};
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+#pragma unroll
+    for (int plane = 0; plane < 4; ++plane) {
+      uint32_t a[4];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const uint32_t word =
+            plane < 2 ? (h == 0 ? scales[r].x : scales[r].z) : (h == 0 ? scales[r].y : scales[r].w);
+        const uint32_t scale = (word >> (plane % 2 * 16 + pair / 2 * 8)) & 15U;
+        // A code of two bits times a scale of four fits a byte.
+        a[r] = ((q[r][h].x >> (2 * plane)) & 0x03030303U) * scale;
+        a[2 + r] = ((q[r][h].y >> (2 * plane)) & 0x03030303U) * scale;
+      }
+      add_scaled<kCols8, Lane>(acc, x, block * 8 + h * 4 + plane, a, d[0], d[1]);
+    }
+  }
+  float minima[kCols8][4] = {};
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {  // sub-blocks 8 h + pair and 8 h + 4 + pair
+    uint32_t a[4];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const uint32_t first = h == 0 ? scales[r].x : scales[r].z;
+      const uint32_t second = h == 0 ? scales[r].y : scales[r].w;
+      a[r] = __float_as_uint(static_cast<float>((first >> (8 * pair + 4)) & 15U));
+      a[2 + r] = __float_as_uint(static_cast<float>((second >> (8 * pair + 4)) & 15U));
+    }
+    float sums[kCols8][2];
+#pragma unroll
+    for (int c = 0; c < kCols8; ++c) {
+      sums[c][0] = x.part_sum(c, block * 16 + 8 * h + pair);
+      sums[c][1] = x.part_sum(c, block * 16 + 8 * h + 4 + pair);
+    }
+    subtract_minima<kCols8>(minima, a, sums);
+  }
+#pragma unroll
+  for (int c = 0; c < kCols8; ++c) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) acc[c][i] = __fmaf_rn(-dmin[i / 2], minima[c][i], acc[c][i]);
+  }
+}
+
 template <int kCols8, class Lane>
 __device__ __forceinline__ void dot_q2_k(
     const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
     float (&acc)[kCols8][4]) {
-  const int pair = threadIdx.x % 4;
-  const int num_blocks = cols / 256;
-  const std::byte* rows[2] = {low, high};
   for (int block = begin / 256; block < end / 256; ++block) {
-    uint2 q[2][2];
-    uint4 scales[2];
-    float d[2];
-    float dmin[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      for (int h = 0; h < 2; ++h) {
-        q[r][h] =
-            load_once(reinterpret_cast<const uint2*>(rows[r] + block * 64 + h * 32 + pair * 8));
-      }
-      scales[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + num_blocks * 64 + block * 16));
-      const uint32_t both =
-          load_once(reinterpret_cast<const uint32_t*>(rows[r] + num_blocks * 80 + block * 4));
-      d[r] = half_bits_to_float(both & 0xffffU);
-      dmin[r] = half_bits_to_float(both >> 16);
-    }
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-#pragma unroll
-      for (int plane = 0; plane < 4; ++plane) {
-        uint32_t a[4];
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          const uint32_t word = plane < 2 ? (h == 0 ? scales[r].x : scales[r].z)
-                                          : (h == 0 ? scales[r].y : scales[r].w);
-          const uint32_t scale = (word >> (plane % 2 * 16 + pair / 2 * 8)) & 15U;
-          // A code of two bits times a scale of four fits a byte.
-          a[r] = ((q[r][h].x >> (2 * plane)) & 0x03030303U) * scale;
-          a[2 + r] = ((q[r][h].y >> (2 * plane)) & 0x03030303U) * scale;
-        }
-        add_scaled<kCols8, Lane>(acc, x, block * 8 + h * 4 + plane, a, d[0], d[1]);
-      }
-    }
-    float minima[kCols8][4] = {};
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {  // sub-blocks 8 h + pair and 8 h + 4 + pair
-      uint32_t a[4];
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const uint32_t first = h == 0 ? scales[r].x : scales[r].z;
-        const uint32_t second = h == 0 ? scales[r].y : scales[r].w;
-        a[r] = __float_as_uint(static_cast<float>((first >> (8 * pair + 4)) & 15U));
-        a[2 + r] = __float_as_uint(static_cast<float>((second >> (8 * pair + 4)) & 15U));
-      }
-      float sums[kCols8][2];
-#pragma unroll
-      for (int c = 0; c < kCols8; ++c) {
-        sums[c][0] = x.part_sum(c, block * 16 + 8 * h + pair);
-        sums[c][1] = x.part_sum(c, block * 16 + 8 * h + 4 + pair);
-      }
-      subtract_minima<kCols8>(minima, a, sums);
-    }
-#pragma unroll
-    for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) acc[c][i] = __fmaf_rn(-dmin[i / 2], minima[c][i], acc[c][i]);
-    }
+    Q2kBlock weight;
+    load_q2_k(low, high, cols / 256, block, weight);
+    dot_q2_k_block<kCols8, Lane>(weight, block, x, acc);
   }
 }
 
