@@ -1,10 +1,13 @@
 #include "worker/executor.h"
 
+#include <optional>
+
 #include "kernels/attend/attend.h"
 #include "kernels/compress/compress.h"
 #include "kernels/embed/embed.h"
 #include "kernels/experts/experts.h"
 #include "kernels/hc_post/hc_post.h"
+#include "kernels/hc_pre/hc_post_pre.h"
 #include "kernels/hc_pre/hc_pre.h"
 #include "kernels/head/head.h"
 #include "kernels/index_select/index_select.h"
@@ -34,7 +37,9 @@ class OpRunner {
         exec_, {step_, weights_.weight(op.table), op.num_streams, values_.rows(op.streams, n_)});
   }
 
-  Status operator()(const HcPreOp& op) const {
+  Status operator()(const HcPreOp& op) const { return hc_pre(exec_, args_of(op)); }
+
+  HcPreArgs args_of(const HcPreOp& op) const {
     HcPreArgs args;
     args.streams = values_.rows(op.streams, n_);
     args.fn = weights_.weight(op.fn);
@@ -47,13 +52,27 @@ class OpRunner {
     args.sinkhorn_iterations = op.sinkhorn_iterations;
     args.hc_eps = op.hc_eps;
     args.rms_eps = op.rms_eps;
-    return hc_pre(exec_, args);
+    return args;
   }
 
-  Status operator()(const HcPostOp& op) const {
-    return hc_post(
-        exec_, {values_.rows(op.streams, n_), values_.rows(op.branch, n_), values_.rows(op.mix, n_),
-                op.num_streams});
+  Status operator()(const HcPostOp& op) const { return hc_post(exec_, args_of(op)); }
+
+  HcPostArgs args_of(const HcPostOp& op) const {
+    return {
+        values_.rows(op.streams, n_), values_.rows(op.branch, n_), values_.rows(op.mix, n_),
+        op.num_streams};
+  }
+
+  /// Runs `op` and `next` as one if they can be; true if it did.
+  Result<bool> run_pair(const Op& op, const Op& next) const {
+    const auto* post = std::get_if<HcPostOp>(&op.body);
+    const auto* pre = std::get_if<HcPreOp>(&next.body);
+    if (post == nullptr || pre == nullptr) return false;
+    const HcPostArgs post_args = args_of(*post);
+    const HcPreArgs pre_args = args_of(*pre);
+    if (!can_fuse_hc(exec_, post_args, pre_args)) return false;
+    TANDEM_TRY(hc_post_pre(exec_, post_args, pre_args));
+    return true;
   }
 
   Status operator()(const QkvOp& op) const {
@@ -259,17 +278,22 @@ Status run_program(
     const OpObserver* observer) {
   const OpRunner runner(exec, parts, step, logits);
   const std::vector<Op>& ops = parts.program->ops;
-  if (parts.side != nullptr) {
-    const OpRunner side(parts.side->exec(), parts, step, logits);
-    TwoQueues queues(runner, side, *parts.side);
-    for (const Op& op : ops) TANDEM_TRY(queues.run(op));
-    return queues.catch_up();
-  }
+  const OpRunner side(parts.side != nullptr ? parts.side->exec() : exec, parts, step, logits);
+  std::optional<TwoQueues> queues;
+  if (parts.side != nullptr) queues.emplace(runner, side, *parts.side);
   for (size_t i = 0; i < ops.size(); ++i) {
     if (observer != nullptr) (*observer)(ops[i], i);
-    TANDEM_TRY(std::visit(runner, ops[i].body));
+    if (i + 1 < ops.size()) {
+      TANDEM_TRY_ASSIGN(const bool ran_both, runner.run_pair(ops[i], ops[i + 1]));
+      if (ran_both) {
+        ++i;
+        if (observer != nullptr) (*observer)(ops[i], i);
+        continue;
+      }
+    }
+    TANDEM_TRY(queues.has_value() ? queues->run(ops[i]) : std::visit(runner, ops[i].body));
   }
-  return {};
+  return queues.has_value() ? queues->catch_up() : Status();
 }
 
 const char* op_name(const Op& op) {

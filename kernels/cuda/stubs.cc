@@ -43,6 +43,9 @@ Status hc_post_cuda(const Exec&, const HcPostArgs&) {
 Status hc_pre_cuda(const Exec&, const HcPreArgs&) {
   return no_cuda();
 }
+Status hc_post_pre_cuda(const Exec&, const HcPostArgs&, const HcPreArgs&) {
+  return no_cuda();
+}
 Status head_cuda(const Exec&, const HeadArgs&) {
   return no_cuda();
 }

@@ -5,7 +5,7 @@
 
 namespace tandem {
 
-Status hc_pre(const Exec& exec, const HcPreArgs& args) {
+Status detail::check_hc_pre(const HcPreArgs& args) {
   const int64_t s = args.num_streams;
   const int64_t num_mix = 2 * s + s * s;
   TANDEM_TRY(require_step_size("hc_pre", args.streams.rows));
@@ -21,7 +21,11 @@ Status hc_pre(const Exec& exec, const HcPreArgs& args) {
   TANDEM_TRY(require_vector("hc_pre: scale", args.scale, 3));
   TANDEM_TRY(require_vector("hc_pre: base", args.base, num_mix));
   TANDEM_TRY(require_rows("hc_pre: normed", args.normed, args.streams.rows, args.norm.size));
-  TANDEM_TRY(require_rows("hc_pre: mix", args.mix, args.streams.rows, s + s * s));
+  return require_rows("hc_pre: mix", args.mix, args.streams.rows, s + s * s);
+}
+
+Status hc_pre(const Exec& exec, const HcPreArgs& args) {
+  TANDEM_TRY(detail::check_hc_pre(args));
   if (args.streams.rows == 0) return {};
   switch (exec.device) {
     case Device::kCpu:

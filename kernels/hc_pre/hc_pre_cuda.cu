@@ -118,24 +118,28 @@ __global__ __launch_bounds__(kNumThreads, 1) void hc_mix_kernel(
 }
 
 template <int kStreams>
-Status launch_streams(const Exec& exec, const HcPreArgs& args) {
+Status launch_streams(
+    const Exec& exec, const HcPreArgs& args, const cuda::StreamUpdate& update = {}) {
   const int64_t n = args.streams.rows;
   const int num_slices = cuda::num_slices_for(args.fn.cols);
   const Scratch::Frame frame(*exec.scratch);
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
-  const cuda::StreamDotArgs dots = {args.streams.data, args.streams.stride, nullptr,   args.fn,
-                                    partial,           static_cast<int>(n), num_slices};
-  const int64_t row_groups = (n + cuda::kDotRowsPerCta - 1) / cuda::kDotRowsPerCta;
-  TANDEM_TRY(cuda::launch(
-      "hc_pre dots", cuda::stream_dots_kernel,
-      dim3(static_cast<unsigned>(num_slices), static_cast<unsigned>(row_groups)), cuda::kDotThreads,
-      0, exec.stream, dots));
+  const cuda::StreamDotArgs dots = {
+      args.streams.data, args.streams.stride,
+      nullptr,           args.fn,
+      partial,           static_cast<int>(n),
+      num_slices,        cuda::sliced_stream_dim(kStreams, args.norm.size)};
+  TANDEM_TRY(cuda::launch_stream_dots("hc_pre dots", dots, update, exec.stream));
   return cuda::launch(
       "hc_pre mix", hc_mix_kernel<kStreams>, dim3(static_cast<unsigned>(n), 2), kNumThreads, 0,
       exec.stream, args, partial, num_slices);
 }
 
 }  // namespace
+
+Status hc_post_pre_cuda(const Exec& exec, const HcPostArgs& post, const HcPreArgs& pre) {
+  return launch_streams<4>(exec, pre, {post.streams.data, post.branch, post.mix});
+}
 
 Status hc_pre_cuda(const Exec& exec, const HcPreArgs& args) {
   static_assert(kHcStreamsMax == 8);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/core/views.h"
+#include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/linear/dequantize.cuh"
@@ -26,7 +27,21 @@ struct StreamDotArgs {
   float* partial;  // [num_rows][fn.rows + 1][num_slices]; the last is the sum of squares
   int num_rows;
   int num_slices;
+  int stream_dim;  // > 0: a slice is 64 columns of each of four streams of this many
 };
+
+/// What hc_post does to the streams before the products.
+struct StreamUpdate {
+  float* streams;  // StreamDotArgs::x
+  ConstRows branch;
+  ConstRows mix;
+};
+
+/// The stream_dim of StreamDotArgs: of four streams each slice has its part of every one, so that a
+/// CTA can replace what it reads.
+constexpr int sliced_stream_dim(int64_t num_streams, int64_t stream_dim) {
+  return num_streams == 4 && stream_dim % (kSliceCols / 4) == 0 ? static_cast<int>(stream_dim) : 0;
+}
 
 constexpr int num_slices_for(int64_t cols) {
   return static_cast<int>((cols + kSliceCols - 1) / kSliceCols);
@@ -34,20 +49,63 @@ constexpr int num_slices_for(int64_t cols) {
 
 inline constexpr int kProductsPerWarp = 4;  // more are taken in further rounds
 
+/// The first of the eight columns of a lane.
+__device__ __forceinline__ int64_t lane_column(const StreamDotArgs& args, int lane) {
+  if (args.stream_dim == 0) return static_cast<int64_t>(blockIdx.x) * kSliceCols + lane * 8;
+  return static_cast<int64_t>(lane / 8) * args.stream_dim + blockIdx.x * (kSliceCols / 4) +
+         lane % 8 * 8;
+}
+
+__device__ __forceinline__ void load_eight(const float* from, int64_t left, float (&x)[8]) {
+  if (left >= 8 && reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+    const float4 low = reinterpret_cast<const float4*>(from)[0];
+    const float4 high = reinterpret_cast<const float4*>(from)[1];
+    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x[i] = i < left ? from[i] : 0.0f;
+}
+
+// Replaces this CTA's columns of row t as hc_post does, and keeps them in `slice`.
+__device__ __forceinline__ void update_slice(
+    const StreamDotArgs& args, const StreamUpdate& update, int t, float* slice) {
+  constexpr int kStreams = 4;
+  constexpr int kDims = kSliceCols / kStreams;
+  static_assert(kDotThreads == kSliceCols);
+  const int stream = threadIdx.x / kDims;
+  const int64_t dim = blockIdx.x * kDims + threadIdx.x % kDims;
+  float* x = update.streams + t * args.x_stride + dim;
+  const float* mix = update.mix.row(t);
+  float sum = __fmul_rn(mix[stream], update.branch.row(t)[dim]);
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+    sum = __fmaf_rn(mix[kStreams + kStreams * j + stream], x[j * args.stream_dim], sum);
+  }
+  slice[threadIdx.x] = sum;
+  __syncthreads();  // every thread has read the old values
+  x[stream * args.stream_dim] = sum;
+}
+
 // Grid: x over slices, y over groups of kDotRowsPerCta rows. A warp takes every eighth product, a
 // lane eight columns of it. The weights do not depend on the kernel before this one and are read
 // before it has ended.
-static __global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
-    const __grid_constant__ StreamDotArgs args) {
+template <bool kUpdates>
+__global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
+    const __grid_constant__ StreamDotArgs args, const __grid_constant__ StreamUpdate update) {
   constexpr int kNumWarps = kDotThreads / kWarpLanes;
+  __shared__ float slices[kUpdates ? kDotRowsPerCta : 1][kUpdates ? kSliceCols : 1];
   const int warp = threadIdx.x / kWarpLanes;
   const int lane = threadIdx.x % kWarpLanes;
   const auto num_products = static_cast<int>(args.fn.rows) + 1;
-  const int64_t k = static_cast<int64_t>(blockIdx.x) * kSliceCols + lane * 8;
+  const int64_t k = lane_column(args, lane);
   const bool inside = k < args.fn.cols;
   const int first = static_cast<int>(blockIdx.y) * kDotRowsPerCta;
   const int end = min(first + kDotRowsPerCta, args.num_rows);
-  for (int round = warp; round < num_products; round += kNumWarps * kProductsPerWarp) {
+  bool has_waited = false;
+  for (int round = warp; round < num_products || !has_waited;
+       round += kNumWarps * kProductsPerWarp) {
     float w[kProductsPerWarp][8] = {};
 #pragma unroll
     for (int p = 0; p < kProductsPerWarp; ++p) {
@@ -59,22 +117,22 @@ static __global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
         dequantize8_any(args.fn.dtype, args.fn.row(product), args.fn.cols, k, w[p]);
       }
     }
-    if (round == warp) {
+    if (!has_waited) {
+      has_waited = true;
       pdl_wait();
       pdl_launch_dependents();
+      if constexpr (kUpdates) {
+        for (int t = first; t < end; ++t) update_slice(args, update, t, slices[t - first]);
+        __syncthreads();
+      }
     }
     for (int t = first; t < end; ++t) {
-      const int64_t row = args.row_ids == nullptr ? t : args.row_ids[t];
-      const float* from = args.x + row * args.x_stride + k;
       float x[8];
-      if (k + 8 <= args.fn.cols && reinterpret_cast<uintptr_t>(from) % 16 == 0) {
-        const float4 low = reinterpret_cast<const float4*>(from)[0];
-        const float4 high = reinterpret_cast<const float4*>(from)[1];
-        x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
-        x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+      if constexpr (kUpdates) {
+        load_eight(slices[t - first] + lane * 8, 8, x);
       } else {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = k + i < args.fn.cols ? from[i] : 0.0f;
+        const int64_t row = args.row_ids == nullptr ? t : args.row_ids[t];
+        load_eight(args.x + row * args.x_stride + k, args.fn.cols - k, x);
       }
 #pragma unroll
       for (int p = 0; p < kProductsPerWarp; ++p) {
@@ -93,7 +151,17 @@ static __global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
       }
     }
   }
-  if (warp >= num_products) pdl_wait();
+}
+
+/// Queues the products, after `update` if it has streams.
+inline Status launch_stream_dots(
+    const char* what, const StreamDotArgs& args, const StreamUpdate& update, cudaStream_t stream) {
+  const dim3 grid(
+      static_cast<unsigned>(args.num_slices),
+      static_cast<unsigned>((args.num_rows + kDotRowsPerCta - 1) / kDotRowsPerCta));
+  const auto kernel =
+      update.streams != nullptr ? stream_dots_kernel<true> : stream_dots_kernel<false>;
+  return launch(what, kernel, grid, kDotThreads, 0, stream, args, update);
 }
 
 /// The sum of one product's slices, in every lane.

@@ -63,13 +63,15 @@ Status head_cuda(const Exec& exec, const HeadArgs& args) {
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
   const Rows normed = {exec.scratch->take<float>(n * hidden_dim), n, hidden_dim, hidden_dim};
   const cuda::StreamDotArgs dots = {
-      args.streams.data,   args.streams.stride, args.step.logit_rows, args.fn, partial,
-      static_cast<int>(n), num_slices};
-  const int64_t row_groups = (n + cuda::kDotRowsPerCta - 1) / cuda::kDotRowsPerCta;
-  TANDEM_TRY(cuda::launch(
-      "head dots", cuda::stream_dots_kernel,
-      dim3(static_cast<unsigned>(num_slices), static_cast<unsigned>(row_groups)), cuda::kDotThreads,
-      0, exec.stream, dots));
+      args.streams.data,
+      args.streams.stride,
+      args.step.logit_rows,
+      args.fn,
+      partial,
+      static_cast<int>(n),
+      num_slices,
+      cuda::sliced_stream_dim(args.num_streams, hidden_dim)};
+  TANDEM_TRY(cuda::launch_stream_dots("head dots", dots, {}, exec.stream));
   TANDEM_TRY(launch_collapse(exec, args, partial, num_slices, normed));
   return linear(exec, {normed, args.output, args.logits});
 }

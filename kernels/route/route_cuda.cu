@@ -1,14 +1,17 @@
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
-#include "kernels/linear/linear.h"
+#include "kernels/cuda/regime.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/linear/gemv.h"
 #include "kernels/route/route_impl.h"
 
 namespace tandem::detail {
 namespace {
 
-constexpr int kWarpsPerCta = 4;
+constexpr int kNumThreads = 256;
 constexpr float kWeightSumMin = 0x1p-14f;
 
 __device__ __forceinline__ float expert_score(float z) {
@@ -29,36 +32,39 @@ __device__ __forceinline__ uint32_t ordered_bits(float value) {
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }
 
-// Grid: a warp for each row. Lane l has the experts l, l + 32, ...
+// Grid: a CTA for each row. All threads score, then a warp chooses; its lane l has the experts l,
+// l + 32, ...
 template <int kPerLane>
-__global__ __launch_bounds__(kWarpsPerCta * 32) void select_experts_kernel(
-    const __grid_constant__ RouteArgs args, Rows logits) {
-  __shared__ float scores_of[kWarpsPerCta][kPerLane * 32];
+__global__ __launch_bounds__(kNumThreads) void select_experts_kernel(
+    const __grid_constant__ RouteArgs args, Rows logits, Rows rest) {
+  __shared__ float scores[kPerLane * 32];
+  __shared__ uint32_t shared_keys[kPerLane * 32];
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
-  const int lane = threadIdx.x % 32;
-  const int64_t t = static_cast<int64_t>(blockIdx.x) * kWarpsPerCta + threadIdx.x / 32;
-  if (t >= args.step.num_rows) return;
-  float* scores = scores_of[threadIdx.x / 32];
+  const auto t = static_cast<int64_t>(blockIdx.x);
   const auto num_experts = static_cast<int>(args.gate.rows);
-  uint32_t keys[kPerLane];
-#pragma unroll
-  for (int i = 0; i < kPerLane; ++i) {
-    const int e = i * 32 + lane;
-    keys[i] = 0;
+  for (int e = threadIdx.x; e < kPerLane * 32; e += kNumThreads) {
+    uint32_t key = 0;
     if (e < num_experts) {
-      const float score = expert_score(logits.row(t)[e]);
+      const float z = rest.data == nullptr ? logits.row(t)[e] : logits.row(t)[e] + rest.row(t)[e];
+      const float score = expert_score(z);
       scores[e] = score;
-      if (args.bias.data != nullptr) keys[i] = ordered_bits(score + args.bias.data[e]);
+      if (args.bias.data != nullptr) key = ordered_bits(score + args.bias.data[e]);
     }
+    shared_keys[e] = key;
   }
-  __syncwarp();
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  const int lane = threadIdx.x;
   const auto top_k = static_cast<int>(args.top_k);
   int chosen = 0;  // lane k keeps the k-th
   if (args.token_experts.data != nullptr) {
     const auto* ids = reinterpret_cast<const int32_t*>(args.token_experts.row(args.step.token[t]));
     if (lane < top_k) chosen = ids[lane];
   } else {
+    uint32_t keys[kPerLane];
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) keys[i] = shared_keys[i * 32 + lane];
     for (int k = 0; k < top_k; ++k) {
       uint32_t best = 0;
       int best_expert = num_experts;
@@ -89,11 +95,35 @@ __global__ __launch_bounds__(kWarpsPerCta * 32) void select_experts_kernel(
 }
 
 template <int kPerLane>
-Status launch_select(const Exec& exec, const RouteArgs& args, Rows logits) {
-  const int64_t ctas = (args.step.num_rows + kWarpsPerCta - 1) / kWarpsPerCta;
+Status launch_select(const Exec& exec, const RouteArgs& args, Rows logits, Rows rest) {
   return cuda::launch(
-      "route select", select_experts_kernel<kPerLane>, static_cast<unsigned>(ctas),
-      kWarpsPerCta * 32, 0, exec.stream, args, logits);
+      "route select", select_experts_kernel<kPerLane>, static_cast<unsigned>(args.step.num_rows),
+      kNumThreads, 0, exec.stream, args, logits, rest);
+}
+
+// rest = x - f16(x)
+__global__ __launch_bounds__(kNumThreads) void split_rest_kernel(ConstRows x, Rows rest) {
+  cuda::pdl_wait();
+  cuda::pdl_launch_dependents();
+  const auto t = static_cast<int64_t>(blockIdx.x);
+  for (int64_t i = threadIdx.x; i < x.cols; i += kNumThreads) {
+    const float value = x.row(t)[i];
+    const float kept = fminf(fmaxf(value, -65504.0f), 65504.0f);
+    rest.row(t)[i] = value - __half2float(__float2half_rn(kept));
+  }
+}
+
+// The products of many rows in about float32: the tensor cores take x as f16, so its rest is
+// multiplied too.
+Status split_products(const Exec& exec, const RouteArgs& args, Rows logits, Rows rest_logits) {
+  const Scratch::Frame frame(*exec.scratch);
+  const Rows rest = {
+      exec.scratch->take<float>(args.x.rows * args.x.cols), args.x.rows, args.x.cols, args.x.cols};
+  TANDEM_TRY(cuda::launch(
+      "route rest", split_rest_kernel, static_cast<unsigned>(args.x.rows), kNumThreads, 0,
+      exec.stream, args.x, rest));
+  TANDEM_TRY(cuda::gemm_linear(exec, args.x, args.gate, logits));
+  return cuda::gemm_linear(exec, rest, args.gate, rest_logits);
 }
 
 }  // namespace
@@ -102,11 +132,21 @@ Status route_cuda(const Exec& exec, const RouteArgs& args) {
   const int64_t n = args.step.num_rows;
   const int64_t num_experts = args.gate.rows;
   const Scratch::Frame frame(*exec.scratch);
-  const Rows logits = {exec.scratch->take<float>(n * num_experts), n, num_experts, num_experts};
-  TANDEM_TRY(linear(exec, {args.x, args.gate, logits}));
-  if (num_experts <= 256) return launch_select<8>(exec, args, logits);
-  if (num_experts <= 512) return launch_select<16>(exec, args, logits);
-  return launch_select<32>(exec, args, logits);
+  const auto take = [&] {
+    return Rows{exec.scratch->take<float>(n * num_experts), n, num_experts, num_experts};
+  };
+  const Rows logits = take();
+  Rows rest;
+  if (cuda::is_prefill(exec, n) && args.gate.dtype == DType::kF16 && cuda::gemm_takes(args.gate)) {
+    rest = take();
+    TANDEM_TRY(split_products(exec, args, logits, rest));
+  } else {
+    const cuda::GemvPart part = {args.x, args.gate, logits};
+    TANDEM_TRY(cuda::gemv(exec, {&part, 1}));
+  }
+  if (num_experts <= 256) return launch_select<8>(exec, args, logits, rest);
+  if (num_experts <= 512) return launch_select<16>(exec, args, logits, rest);
+  return launch_select<32>(exec, args, logits, rest);
 }
 
 }  // namespace tandem::detail

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/limits.h"
+#include "kernels/hc_pre/hc_post_pre.h"
 #include "tests/support/backend.h"
 #include "tests/support/bounds.h"
 #include "tests/support/naive_ops.h"
@@ -173,6 +174,32 @@ TEST_P(HcPreTest, RefusesWhatTheContractExcludes) {
   refuses([](HcPreArgs& a) { a.normed.cols = 7; }, "normed");
   refuses([](HcPreArgs& a) { a.mix.cols = 16; }, "mix");
   refuses([](HcPreArgs& a) { a.streams.rows = kChunkTokensMax + 1; }, "rows");
+}
+
+TEST_P(HcPreTest, GivesTheSameBitsBehindAFusedHcPost) {
+  for (const int64_t n : {1, 5, 16}) {
+    for (const int64_t hidden_dim : {64, 320, 4096}) {
+      SCOPED_TRACE(str_cat("n=", n, " hidden_dim=", hidden_dim));
+      const Case c = random_case(DType::kF16, n, hidden_dim, 4, 20);
+      const ConstRows branch = bench_.input(random_tensor(n, hidden_dim, 45));
+      const ConstRows mix = bench_.input(random_tensor(n, 20, 46));
+      HcPreArgs apart = args_of(c);
+      HcPreArgs fused = args_of(c);
+      const HcPostArgs post_apart = {bench_.in_out(c.streams), branch, mix, 4};
+      const HcPostArgs post_fused = {bench_.in_out(c.streams), branch, mix, 4};
+      apart.streams = post_apart.streams;
+      fused.streams = post_fused.streams;
+      const bool can_fuse = can_fuse_hc(bench_.exec(), post_fused, fused);
+      EXPECT_EQ(can_fuse, GetParam().device == Device::kCuda);
+      if (!can_fuse) continue;
+      ASSERT_OK(hc_post(bench_.exec(), post_apart));
+      ASSERT_OK(hc_pre(bench_.exec(), apart));
+      ASSERT_OK(hc_post_pre(bench_.exec(), post_fused, fused));
+      EXPECT_EQ(bench_.fetch(post_fused.streams).values, bench_.fetch(post_apart.streams).values);
+      EXPECT_EQ(bench_.fetch(fused.normed).values, bench_.fetch(apart.normed).values);
+      EXPECT_EQ(bench_.fetch(fused.mix).values, bench_.fetch(apart.mix).values);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, HcPreTest, ::testing::ValuesIn(all_backends()), backend_name);
