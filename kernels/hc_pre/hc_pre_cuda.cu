@@ -121,7 +121,7 @@ template <int kStreams>
 Status launch_streams(
     const Exec& exec, const HcPreArgs& args, const cuda::StreamUpdate& update = {}) {
   const int64_t n = args.streams.rows;
-  const int num_slices = cuda::num_slices_for(args.fn.cols);
+  const int num_slices = cuda::num_slices_for(args.fn.cols, n);
   const Scratch::Frame frame(*exec.scratch);
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
   const cuda::StreamDotArgs dots = {

@@ -7,6 +7,7 @@
 #include "kernels/core/views.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
+#include "kernels/cuda/regime.h"
 #include "kernels/cuda/warp.cuh"
 #include "kernels/linear/dequantize.cuh"
 
@@ -18,6 +19,7 @@ namespace tandem::cuda {
 inline constexpr int kSliceCols = 256;
 inline constexpr int kDotThreads = 256;
 inline constexpr int kDotRowsPerCta = 16;
+inline constexpr int kProductsPerWarp = 4;  // more are taken in further rounds
 
 struct StreamDotArgs {
   const float* x;
@@ -42,12 +44,6 @@ struct StreamUpdate {
 constexpr int sliced_stream_dim(int64_t num_streams, int64_t stream_dim) {
   return num_streams == 4 && stream_dim % (kSliceCols / 4) == 0 ? static_cast<int>(stream_dim) : 0;
 }
-
-constexpr int num_slices_for(int64_t cols) {
-  return static_cast<int>((cols + kSliceCols - 1) / kSliceCols);
-}
-
-inline constexpr int kProductsPerWarp = 4;  // more are taken in further rounds
 
 /// The first of the eight columns of a lane.
 __device__ __forceinline__ int64_t lane_column(const StreamDotArgs& args, int lane) {
@@ -153,9 +149,84 @@ __global__ __launch_bounds__(kDotThreads) void stream_dots_kernel(
   }
 }
 
+inline constexpr int kLongSliceCols = 2048;
+inline constexpr int kLongRows = 8;  // of a CTA
+
+// The same for many rows: longer slices and rows in groups, so that adding lanes up is rare.
+// Grid: x over slices of kLongSliceCols, y over groups of kLongRows rows.
+static __global__ __launch_bounds__(kDotThreads) void long_stream_dots_kernel(
+    const __grid_constant__ StreamDotArgs args) {
+  constexpr int kNumWarps = kDotThreads / kWarpLanes;
+  const int warp = threadIdx.x / kWarpLanes;
+  const int lane = threadIdx.x % kWarpLanes;
+  const auto num_products = static_cast<int>(args.fn.rows) + 1;
+  const int first = static_cast<int>(blockIdx.y) * kLongRows;
+  pdl_wait();
+  pdl_launch_dependents();
+  for (int round = warp; round < num_products; round += kNumWarps * kProductsPerWarp) {
+    float acc[kLongRows][kProductsPerWarp] = {};
+    for (int part = 0; part < kLongSliceCols / kSliceCols; ++part) {
+      const int64_t k =
+          static_cast<int64_t>(blockIdx.x) * kLongSliceCols + part * kSliceCols + lane * 8;
+      if (k >= args.fn.cols) break;
+      float w[kProductsPerWarp][8] = {};
+#pragma unroll
+      for (int p = 0; p < kProductsPerWarp; ++p) {
+        const int product = round + p * kNumWarps;
+        if (product >= args.fn.rows) continue;
+        if (args.fn.dtype == DType::kF16) {
+          dequantize8<DType::kF16>(args.fn.row(product), args.fn.cols, k, w[p]);
+        } else {
+          dequantize8_any(args.fn.dtype, args.fn.row(product), args.fn.cols, k, w[p]);
+        }
+      }
+#pragma unroll
+      for (int t = 0; t < kLongRows; ++t) {
+        if (first + t >= args.num_rows) break;
+        const int64_t row = args.row_ids == nullptr ? first + t : args.row_ids[first + t];
+        float x[8];
+        load_eight(args.x + row * args.x_stride + k, args.fn.cols - k, x);
+#pragma unroll
+        for (int p = 0; p < kProductsPerWarp; ++p) {
+          const bool squares = round + p * kNumWarps == num_products - 1;
+#pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            acc[t][p] = __fmaf_rn(squares ? x[i] : w[p][i], x[i], acc[t][p]);
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kLongRows; ++t) {
+#pragma unroll
+      for (int p = 0; p < kProductsPerWarp; ++p) {
+        const int product = round + p * kNumWarps;
+        const float sum = warp_sum(acc[t][p]);
+        if (lane == 0 && product < num_products && first + t < args.num_rows) {
+          args.partial
+              [(static_cast<int64_t>(first + t) * num_products + product) * args.num_slices +
+               blockIdx.x] = sum;
+        }
+      }
+    }
+  }
+}
+
+/// Slices of the products of that many rows.
+constexpr int num_slices_for(int64_t cols, int64_t num_rows) {
+  const int64_t of_one = num_rows > kDecodeRowsMax ? kLongSliceCols : kSliceCols;
+  return static_cast<int>((cols + of_one - 1) / of_one);
+}
+
 /// Queues the products, after `update` if it has streams.
 inline Status launch_stream_dots(
     const char* what, const StreamDotArgs& args, const StreamUpdate& update, cudaStream_t stream) {
+  if (args.num_rows > kDecodeRowsMax) {
+    const dim3 long_grid(
+        static_cast<unsigned>(args.num_slices),
+        static_cast<unsigned>((args.num_rows + kLongRows - 1) / kLongRows));
+    return launch(what, long_stream_dots_kernel, long_grid, kDotThreads, 0, stream, args);
+  }
   const dim3 grid(
       static_cast<unsigned>(args.num_slices),
       static_cast<unsigned>((args.num_rows + kDotRowsPerCta - 1) / kDotRowsPerCta));

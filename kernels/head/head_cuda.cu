@@ -58,7 +58,7 @@ Status head_cuda(const Exec& exec, const HeadArgs& args) {
   static_assert(kHcStreamsMax < kNumThreads / cuda::kWarpLanes, "a warp sums each product");
   const int64_t n = args.step.num_logits;
   const int64_t hidden_dim = args.norm.size;
-  const int num_slices = cuda::num_slices_for(args.fn.cols);
+  const int num_slices = cuda::num_slices_for(args.fn.cols, n);
   const Scratch::Frame frame(*exec.scratch);
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
   const Rows normed = {exec.scratch->take<float>(n * hidden_dim), n, hidden_dim, hidden_dim};

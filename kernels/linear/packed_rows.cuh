@@ -27,8 +27,9 @@ constexpr int int8_row_stride(int64_t cols) {
   return static_cast<int>((cols + 127) / 128 * 128 + 32);
 }
 
+/// A multiple of 16.
 constexpr int64_t int8_rows_bytes(int64_t rows, int64_t cols) {
-  return rows * (int8_row_stride(cols) + cols / 32 * 4 + (cols + 15) / 16 * 4);
+  return (rows * (int8_row_stride(cols) + cols / 32 * 4 + (cols + 15) / 16 * 4) + 15) / 16 * 16;
 }
 
 /// Lays the arrays of `rows` rows out in `memory`, which is on 16 bytes.
