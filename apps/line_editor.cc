@@ -1,8 +1,10 @@
 #include "apps/line_editor.h"
 
 #include <editline/readline.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -15,6 +17,16 @@ constexpr int kHistoryLinesMax = 512;
 struct FreeText {
   void operator()(char* text) const { std::free(text); }
 };
+using Line = std::unique_ptr<char, FreeText>;
+
+// Where the library's handler, which takes no argument of ours, leaves a line; null at the end of
+// input.
+std::optional<Line> entered;
+
+void on_line(char* line) {
+  entered.emplace(line);
+  rl_callback_handler_remove();
+}
 
 }  // namespace
 
@@ -39,11 +51,21 @@ std::optional<std::string> LineEditor::read(const std::string& prompt) {
     return line;
   }
   interrupt_.clear();
-  const std::unique_ptr<char, FreeText> line(readline(prompt.c_str()));
-  if (interrupt_.raised()) {
-    std::fputs("\n", stdout);
-    return std::string();
+  entered.reset();
+  rl_callback_handler_install(prompt.c_str(), on_line);
+  std::array<pollfd, 2> ready = {
+      pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{interrupt_.descriptor(), POLLIN, 0}};
+  while (!entered.has_value()) {
+    if (::poll(ready.data(), ready.size(), -1) < 0) ready[0].revents = 0;
+    if (interrupt_.raised()) {
+      rl_callback_handler_remove();
+      std::fputs("\n", stdout);
+      return std::string();
+    }
+    if (ready[0].revents != 0) rl_callback_read_char();
+    if ((ready[0].revents & (POLLHUP | POLLERR)) != 0 && !entered.has_value()) on_line(nullptr);
   }
+  const Line line = std::move(*entered);
   if (line == nullptr) {
     std::fputs("\n", stdout);  // Ctrl+D leaves the cursor behind the prompt
     return std::nullopt;

@@ -1,9 +1,11 @@
 #include "apps/terminal.h"
 
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -15,9 +17,14 @@ constexpr int kBarWidth = 24;
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+int interrupt_event = -1;
 
 void on_interrupt(int) {
+  const int saved_errno = errno;
   interrupted = true;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(interrupt_event, &one, sizeof(one));
+  errno = saved_errno;
 }
 
 }  // namespace
@@ -57,6 +64,7 @@ void Terminal::clear_progress() {
 
 InterruptFlag::InterruptFlag() {
   interrupted = false;
+  interrupt_event = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
@@ -64,6 +72,7 @@ InterruptFlag::InterruptFlag() {
 
 InterruptFlag::~InterruptFlag() {
   std::signal(SIGINT, SIG_DFL);
+  if (interrupt_event >= 0) ::close(interrupt_event);
 }
 
 bool InterruptFlag::raised() const {
@@ -72,6 +81,12 @@ bool InterruptFlag::raised() const {
 
 void InterruptFlag::clear() {
   interrupted = false;
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t size = ::read(interrupt_event, &count, sizeof(count));
+}
+
+int InterruptFlag::descriptor() const {
+  return interrupt_event;
 }
 
 }  // namespace tandem

@@ -37,6 +37,8 @@ class InterruptFlag {
   ~InterruptFlag();
   bool raised() const;
   void clear();
+  /// Readable while the flag is raised, for poll(): a signal may reach any thread.
+  int descriptor() const;
 };
 
 }  // namespace tandem

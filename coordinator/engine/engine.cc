@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checksum.h"
 #include "base/limits.h"
 #include "coordinator/engine/state_file.h"
 
@@ -241,21 +242,28 @@ Status Engine::save_state(std::span<const int32_t> tokens, ByteSink& sink) {
   if (!shares_any) {
     return Status(StatusCode::kNotFound, "no idle bank holds these tokens");
   }
-  TANDEM_TRY(write_state_header(sink, options_.fingerprint, directory_.tokens(bank)));
-  return pipeline_.save(bank, sink);
+  ChecksumSink checked(sink);
+  TANDEM_TRY(write_state_header(checked, options_.fingerprint, directory_.tokens(bank)));
+  TANDEM_TRY(pipeline_.save(bank, checked));
+  return checked.finish();
 }
 
 Result<std::vector<int32_t>> Engine::load_state(ByteSource& source) {
+  ChecksumSource checked(source);
   TANDEM_TRY_ASSIGN(
       std::vector<int32_t> tokens,
       read_state_header(
-          source, options_.fingerprint, pipeline_.context_tokens(), pipeline_.vocab_size()));
+          checked, options_.fingerprint, pipeline_.context_tokens(), pipeline_.vocab_size()));
   TANDEM_TRY_ASSIGN(const BankDirectory::Lease lease, directory_.acquire(tokens));
   directory_.discard(lease.bank);
-  TANDEM_TRY(pipeline_.load(lease.bank, source));
-  if (pipeline_.length(lease.bank) != static_cast<int64_t>(tokens.size())) {
+  TANDEM_TRY(pipeline_.load(lease.bank, checked));
+  const Status intact =
+      pipeline_.length(lease.bank) == std::ssize(tokens)
+          ? checked.verify()
+          : Status(StatusCode::kDataLoss, "the saved state and its tokens differ in length");
+  if (!intact.ok()) {
     directory_.discard(lease.bank);
-    return Status(StatusCode::kDataLoss, "the saved state and its tokens differ in length");
+    return intact;
   }
   directory_.append(lease.bank, tokens);
   directory_.release(lease.bank);

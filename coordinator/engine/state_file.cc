@@ -6,7 +6,7 @@ namespace tandem {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'T', 'A', 'N', 'D', 'E', 'M', 'S', 'T'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kFingerprintBytesMax = 64;
 
 struct FileHeader {

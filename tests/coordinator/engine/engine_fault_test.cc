@@ -1,6 +1,7 @@
 // The engine over a stage that is told what to answer and where to fail.
 #include <numeric>
 
+#include "base/checksum.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/loaded_model.h"
 #include "tests/support/fake_clock.h"
@@ -329,11 +330,29 @@ TEST_F(EngineFaultTest, RefusesAStateWhoseTokensAndBankDiffer) {
   run(counting(100, 10), 3);
   test::MemoryStream stream;
   ASSERT_OK(engine_->save_state(counting(100, 10), stream));
-  // The fake bank is an i64 count and its tokens.
+  // The fake bank is an i64 count and its tokens; a checksum of all before it is last.
   const size_t bank_bytes = sizeof(int64_t) + 12 * sizeof(int32_t);
+  stream.bytes.resize(stream.bytes.size() - sizeof(uint64_t));
   stream.bytes[stream.bytes.size() - bank_bytes] = std::byte{11};
+  Checksum checksum;
+  checksum.add(stream.bytes);
+  const uint64_t value = checksum.value();
+  ASSERT_OK(stream.write(bytes_of(value)));
   build(1, 512, 256);
   EXPECT_ERROR(engine_->load_state(stream), StatusCode::kDataLoss, "differ in length");
+  EXPECT_EQ(run(counting(100, 20), 1)->result.cached_tokens, 0);
+}
+
+TEST_F(EngineFaultTest, RefusesAStateWithAnyBitChanged) {
+  run(counting(100, 10), 3);
+  test::MemoryStream whole;
+  ASSERT_OK(engine_->save_state(counting(100, 10), whole));
+  build(1, 512, 256);
+  for (size_t i = 0; i < whole.bytes.size(); ++i) {
+    test::MemoryStream damaged = whole;
+    damaged.bytes[i] ^= std::byte{4};
+    EXPECT_FALSE(engine_->load_state(damaged).ok()) << "byte " << i;
+  }
   EXPECT_EQ(run(counting(100, 20), 1)->result.cached_tokens, 0);
 }
 

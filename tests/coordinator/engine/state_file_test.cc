@@ -61,7 +61,8 @@ TEST(StateFileTest, RefusesWhatIsNoSavedSession) {
 }
 
 TEST(StateFileTest, RefusesAnotherVersion) {
-  EXPECT_ERROR(read(with<uint32_t>(8, 2)), StatusCode::kInvalidArgument, "version 2");
+  EXPECT_ERROR(read(with<uint32_t>(8, 1)), StatusCode::kInvalidArgument, "version 1");
+  EXPECT_ERROR(read(with<uint32_t>(8, 3)), StatusCode::kInvalidArgument, "version 3");
 }
 
 TEST(StateFileTest, BoundsTheTokenCountBeforeItSizesAnything) {
