@@ -1,6 +1,7 @@
 #include "api/completions/completion_writer.h"
 
 #include "api/surface/common_json.h"
+#include "base/utf8.h"
 
 namespace tandem::api {
 namespace {
@@ -13,11 +14,11 @@ Json logprobs_object(std::span<const TokenInfo> tokens, int64_t offset) {
   Json offsets = Json::array();
   for (const TokenInfo& token : tokens) {
     if (token.is_special || !token.logprob.has_value()) continue;
-    texts.push_back(token_text(token.bytes));
+    texts.push_back(repair_utf8(token.bytes));
     logprobs.push_back(written_logprob(*token.logprob));
     Json top = Json::object();
     for (const auto& other : token.top) {
-      top[token_text(other.bytes)] = written_logprob(other.logprob);
+      top[repair_utf8(other.bytes)] = written_logprob(other.logprob);
     }
     tops.push_back(std::move(top));
     offsets.push_back(offset);

@@ -1,7 +1,7 @@
 #include "api/responses/custom_input.h"
 
 #include "api/json/json.h"
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace tandem::api {
 namespace {

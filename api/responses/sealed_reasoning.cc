@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace tandem::api {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace tandem::api {
 namespace {
@@ -40,18 +40,10 @@ double written_logprob(float logprob) {
   return std::isfinite(logprob) ? static_cast<double>(logprob) : kNoProbability;
 }
 
-std::string token_text(std::string_view bytes) {
-  std::string out;
-  Utf8Repair repair;
-  repair.push(bytes, out);
-  repair.finish(out);
-  return out;
-}
-
 Json logprobs_list(std::span<const TokenInfo> tokens) {
   const auto entry = [](std::string_view bytes, float logprob) {
     Json out;
-    out["token"] = token_text(bytes);
+    out["token"] = repair_utf8(bytes);
     out["logprob"] = written_logprob(logprob);
     Json& list = out["bytes"] = Json::array();
     for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));

@@ -20,8 +20,6 @@ Json logprobs_list(std::span<const TokenInfo> tokens);
 Json token_ids(std::span<const TokenInfo> tokens);
 /// stop, length or tool_calls.
 const char* openai_finish_reason(FinishReason reason);
-/// The token's bytes as text, with U+FFFD where they are no UTF-8.
-std::string token_text(std::string_view bytes);
 /// What a log-probability of minus infinity is written as, and others as they are.
 double written_logprob(float logprob);
 

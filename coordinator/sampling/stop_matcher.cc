@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
-#include "coordinator/sampling/utf8.h"
+#include "base/utf8.h"
 
 namespace tandem {
 
@@ -18,7 +18,8 @@ Result<StopMatcher> StopMatcher::create(std::vector<std::string> stop_strings) {
         str_cat(
             "stop[", i, "] has ", stop_strings[i].size(), " bytes, must be from 0 to ",
             kStopStringBytesMax));
-    TANDEM_REQUIRE(is_utf8(stop_strings[i]), str_cat("stop[", i, "] is not UTF-8"));
+    TANDEM_REQUIRE(
+        !find_invalid_utf8(stop_strings[i]).has_value(), str_cat("stop[", i, "] is not UTF-8"));
   }
   return StopMatcher(std::move(stop_strings));
 }

@@ -1,6 +1,6 @@
 #include "coordinator/tokenizer/pre_tokenizer.h"
 
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 namespace tandem {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "coordinator/tokenizer/tokenizer.h"
-#include "coordinator/tokenizer/utf8.h"
 
 namespace tandem {
 

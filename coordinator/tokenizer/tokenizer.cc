@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "coordinator/tokenizer/byte_level.h"
-#include "coordinator/tokenizer/utf8.h"
 
 namespace tandem {
 namespace {
@@ -14,10 +14,7 @@ enum TokenType { kNormal = 1, kControl = 3, kUserDefined = 4, kByte = 6 };
 // Text from a file, made fit for one line of a message.
 std::string quoted(std::string_view text) {
   constexpr size_t kShownBytesMax = 40;
-  std::string shown;
-  Utf8Repair repair;
-  repair.push(text.substr(0, kShownBytesMax), shown);
-  repair.finish(shown);
+  std::string shown = repair_utf8(text.substr(0, kShownBytesMax));
   for (char& c : shown) {
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) c = '?';
   }

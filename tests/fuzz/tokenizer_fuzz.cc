@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "coordinator/tokenizer/byte_level.h"
 #include "coordinator/tokenizer/stream_decoder.h"
 #include "coordinator/tokenizer/tokenizer.h"
-#include "coordinator/tokenizer/utf8.h"
 
 namespace tandem {
 namespace {

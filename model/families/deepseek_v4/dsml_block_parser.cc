@@ -184,7 +184,7 @@ DsmlBlockParser::Step DsmlBlockParser::value_start(std::vector<Event>& out) {
 DsmlBlockParser::Step DsmlBlockParser::string_value(std::vector<Event>& out) {
   const auto add_text = [&](std::string_view bytes) {
     std::string text;
-    repair_.append(bytes, text);
+    repair_.push(bytes, text);
     std::string escaped;
     append_json_escaped(text, escaped);
     add_arguments(escaped, out);
@@ -217,7 +217,7 @@ DsmlBlockParser::Step DsmlBlockParser::string_value(std::vector<Event>& out) {
 
 void DsmlBlockParser::end_string(std::vector<Event>& out) {
   std::string text;
-  repair_.flush(text);
+  repair_.finish(text);
   add_arguments(text + "\"", out);
 }
 

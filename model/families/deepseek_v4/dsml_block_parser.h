@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "model/families/deepseek_v4/dsml_tag.h"
-#include "model/families/deepseek_v4/utf8_repair.h"
 #include "model/spec/prompt.h"
 
 namespace tandem::v4 {

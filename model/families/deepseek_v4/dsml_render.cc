@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
 #include "model/families/deepseek_v4/json_text.h"
-#include "model/families/deepseek_v4/utf8_repair.h"
 
 namespace tandem::v4 {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "model/families/deepseek_v4/markers.h"
-#include "model/families/deepseek_v4/utf8_repair.h"
 
 namespace tandem::v4 {
 namespace {

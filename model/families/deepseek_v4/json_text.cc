@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "model/families/deepseek_v4/utf8_repair.h"
+#include "base/utf8.h"
 
 namespace tandem::v4 {
 namespace {
@@ -200,7 +200,7 @@ Result<StringToken> Rewriter::string() {
     TANDEM_TRY(escape(token));
   }
   token.source = text_.substr(start, pos_ - start);
-  if (repair_utf8(token.source) != token.source) return error("a string is not UTF-8");
+  if (find_invalid_utf8(token.source).has_value()) return error("a string is not UTF-8");
   ++pos_;
   return token;
 }

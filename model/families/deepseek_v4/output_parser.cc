@@ -259,14 +259,14 @@ void OutputParser::enter(Place place, std::vector<Event>& out) {
 
 void OutputParser::emit_until(size_t end, std::vector<Event>& out) {
   std::string text;
-  repair_.append(std::string_view(buffer_).substr(pos_, end - pos_), text);
+  repair_.push(std::string_view(buffer_).substr(pos_, end - pos_), text);
   pos_ = end;
   add_event_text(in_reasoning() ? Event::Kind::kReasoning : Event::Kind::kContent, text, 0, out);
 }
 
 void OutputParser::flush_text(std::vector<Event>& out) {
   std::string text;
-  repair_.flush(text);
+  repair_.finish(text);
   add_event_text(in_reasoning() ? Event::Kind::kReasoning : Event::Kind::kContent, text, 0, out);
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 #include "model/gguf/gguf_writer.h"
 #include "tests/coordinator/tokenizer/vocabularies.h"
 #include "tests/support/paths.h"

@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/random.h"
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 #include "tests/coordinator/tokenizer/vocabularies.h"
 #include "tests/support/status_matchers.h"
 

@@ -1,7 +1,7 @@
 #include "tests/coordinator/tokenizer/vocabularies.h"
 
+#include "base/utf8.h"
 #include "coordinator/tokenizer/byte_level.h"
-#include "coordinator/tokenizer/utf8.h"
 #include "tests/support/paths.h"
 #include "tests/support/status_matchers.h"
 

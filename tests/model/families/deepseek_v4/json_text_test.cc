@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "model/families/deepseek_v4/utf8_repair.h"
 #include "tests/support/status_matchers.h"
 
 namespace tandem::v4 {
@@ -91,30 +90,6 @@ TEST(JsonTextTest, ListsItems) {
   ASSERT_OK(items);
   EXPECT_EQ(*items, (std::vector<std::string>{"1", "{\"a\": 2}"}));
   EXPECT_ERROR(json_items("{}", JsonStyle::kPython), StatusCode::kInvalidArgument, "not an array");
-}
-
-TEST(Utf8RepairTest, ReplacesEachMaximalInvalidPart) {
-  EXPECT_EQ(repair_utf8("aé｜😀"), "aé｜😀");
-  EXPECT_EQ(repair_utf8("\x80z"), "\xEF\xBF\xBDz");
-  EXPECT_EQ(repair_utf8("\xE2\x82z\xE2\x82"), "\xEF\xBF\xBDz\xEF\xBF\xBD");
-  EXPECT_EQ(repair_utf8("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");  // a surrogate
-  EXPECT_EQ(repair_utf8("\xF4\x90\x80\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
-}
-
-TEST(Utf8RepairTest, HoldsACutCharacterOnly) {
-  Utf8Repair repair;
-  std::string out;
-  repair.append("a\xE2", out);
-  EXPECT_EQ(out, "a");
-  repair.append("\x82", out);
-  EXPECT_EQ(out, "a");
-  repair.append(
-      "\xAC"
-      "b\xF0",
-      out);
-  EXPECT_EQ(out, "a€b");
-  repair.flush(out);
-  EXPECT_EQ(out, "a€b\xEF\xBF\xBD");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,6 @@ std::string utf8(uint32_t code_point) {
   std::string text;
   append_utf8(code_point, text);
   return text;
-}
-
-std::string repaired(std::string_view bytes) {
-  Utf8Repair repair;
-  std::string out;
-  repair.push(bytes, out);
-  repair.finish(out);
-  return out;
 }
 
 TEST(Utf8Test, AcceptsEveryScalarValue) {
@@ -53,16 +45,33 @@ TEST(Utf8Test, NamesTheOffsetOfTheFirstBadByte) {
   EXPECT_EQ(find_invalid_utf8("\xC4\xE3\xBA\xC3"), 0u);  // GBK
 }
 
+TEST(Utf8Test, CountsTheBytesOfAnUnfinishedCharacter) {
+  const std::string smile = "x\xF0\x9F\x98\x80";
+  EXPECT_EQ(incomplete_utf8_tail(smile.substr(0, 1)), 0u);
+  EXPECT_EQ(incomplete_utf8_tail(smile.substr(0, 2)), 1u);
+  EXPECT_EQ(incomplete_utf8_tail(smile.substr(0, 3)), 2u);
+  EXPECT_EQ(incomplete_utf8_tail(smile.substr(0, 4)), 3u);
+  EXPECT_EQ(incomplete_utf8_tail(smile), 0u);
+  EXPECT_EQ(incomplete_utf8_tail("\xE4\xBD"), 2u);
+}
+
+TEST(Utf8Test, DoesNotWaitForWhatCannotBecomeACharacter) {
+  EXPECT_EQ(incomplete_utf8_tail("\x80"), 0u);
+  EXPECT_EQ(incomplete_utf8_tail("\xE0\x80"), 0u);
+  EXPECT_EQ(incomplete_utf8_tail("\xFF"), 0u);
+  EXPECT_EQ(incomplete_utf8_tail(""), 0u);
+}
+
 TEST(Utf8Test, ReplacesMaximalIllFormedParts) {  // the example of Unicode 15, table 3-8
   EXPECT_EQ(
-      repaired("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64"),
+      repair_utf8("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64"),
       "a\uFFFD\uFFFD\uFFFD"
       "b\uFFFD"
       "c\uFFFD\uFFFD"
       "d");
-  EXPECT_EQ(repaired("\xE4\xBD"), "\uFFFD");
-  EXPECT_EQ(repaired("\xE0\x80\x80"), "\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(repaired("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(repair_utf8("\xE4\xBD"), "\uFFFD");
+  EXPECT_EQ(repair_utf8("\xE0\x80\x80"), "\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(repair_utf8("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
 }
 
 TEST(Utf8Test, RepairDoesNotDependOnTheSplit) {
@@ -78,7 +87,7 @@ TEST(Utf8Test, RepairDoesNotDependOnTheSplit) {
       }
       if (pick % 7 == 0) bytes.resize(bytes.size() - 1);
     }
-    const std::string whole = repaired(bytes);
+    const std::string whole = repair_utf8(bytes);
     ASSERT_FALSE(find_invalid_utf8(whole).has_value());
     if (!find_invalid_utf8(bytes).has_value()) {
       ASSERT_EQ(whole, bytes);

@@ -32,6 +32,9 @@ void append_utf8(uint32_t code_point, std::string& out);
 /// surrogates and values past U+10FFFF are not well-formed. Source: Unicode 15, table 3-7.
 std::optional<size_t> find_invalid_utf8(std::string_view text);
 
+/// Bytes at the end of `text` that begin a well-formed character and wait for the rest of it: 0 to 3.
+size_t incomplete_utf8_tail(std::string_view text);
+
 /// Turns a stream of bytes into well-formed UTF-8. An incomplete character at the end is held back;
 /// each maximal ill-formed part becomes one U+FFFD, so the result does not depend on where the
 /// stream was cut. Source: Unicode 15, section 3.9, "substitution of maximal subparts".
@@ -52,5 +55,8 @@ class Utf8Repair {
   uint8_t low_ = 0x80;       // range of the next continuation byte
   uint8_t high_ = 0xBF;
 };
+
+/// The whole of `bytes` with each maximal ill-formed part replaced by U+FFFD.
+std::string repair_utf8(std::string_view bytes);
 
 }  // namespace tandem

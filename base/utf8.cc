@@ -1,5 +1,6 @@
-#include "coordinator/tokenizer/utf8.h"
+#include "base/utf8.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tandem {
@@ -26,6 +27,16 @@ constexpr Lead lead_of(uint8_t byte) {
   if (byte < 0xF4) return {3, 0x80, 0xBF};
   if (byte == 0xF4) return {3, 0x80, 0x8F};
   return {0, 1, 0};
+}
+
+// Whether all bytes of `text` after the first may follow `lead` there.
+bool continues(Lead lead, std::string_view text) {
+  for (size_t i = 1; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const bool follows = i == 1 ? byte >= lead.low && byte <= lead.high : (byte & 0xC0) == 0x80;
+    if (!follows) return false;
+  }
+  return true;
 }
 
 // Bytes at the start of `text` that are ASCII, counted eight at a time.
@@ -68,14 +79,19 @@ std::optional<size_t> find_invalid_utf8(std::string_view text) {
     if (i == text.size()) return std::nullopt;
     const Lead lead = lead_of(static_cast<uint8_t>(text[i]));
     if (lead.num_continuations == 0) return i;
-    if (text.size() - i <= lead.num_continuations) return i;
-    const auto second = static_cast<uint8_t>(text[i + 1]);
-    if (second < lead.low || second > lead.high) return i;
-    for (size_t k = 2; k <= lead.num_continuations; ++k) {
-      if ((static_cast<uint8_t>(text[i + k]) & 0xC0) != 0x80) return i;
-    }
-    i += size_t{1} + lead.num_continuations;
+    const size_t num_bytes = size_t{1} + lead.num_continuations;
+    if (text.size() - i < num_bytes || !continues(lead, text.substr(i, num_bytes))) return i;
+    i += num_bytes;
   }
+}
+
+size_t incomplete_utf8_tail(std::string_view text) {
+  for (size_t tail = 1; tail <= std::min<size_t>(3, text.size()); ++tail) {
+    const std::string_view last = text.substr(text.size() - tail);
+    const Lead lead = lead_of(static_cast<uint8_t>(last.front()));
+    if (lead.num_continuations >= tail && continues(lead, last)) return tail;
+  }
+  return 0;
 }
 
 void Utf8Repair::step(uint8_t byte, std::string& out) {
@@ -123,6 +139,14 @@ void Utf8Repair::finish(std::string& out) {
   if (num_missing_ > 0) out.append(kReplacement);
   num_pending_ = 0;
   num_missing_ = 0;
+}
+
+std::string repair_utf8(std::string_view bytes) {
+  Utf8Repair repair;
+  std::string out;
+  repair.push(bytes, out);
+  repair.finish(out);
+  return out;
 }
 
 }  // namespace tandem
