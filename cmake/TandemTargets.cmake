@@ -27,11 +27,6 @@ if(TANDEM_SANITIZE)
   add_link_options(-fsanitize=${TANDEM_SANITIZE})
 endif()
 if(TANDEM_BUILD_FUZZERS)
-  # The libraries must report their coverage, or the fuzzer only learns from the harness.
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
-
-if(TANDEM_BUILD_FUZZERS)
   # The libraries report their coverage too, or the fuzzer would be blind to what it exercises.
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

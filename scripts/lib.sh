@@ -62,6 +62,19 @@ configure_and_build() {
   step "building $preset" cmake --build "$repo/build/$preset" --target $targets
 }
 
+# The path of an nvcc that is new enough, or nothing.
 find_nvcc() {
-  command -v nvcc || { [ -x /usr/local/cuda/bin/nvcc ] && echo /usr/local/cuda/bin/nvcc; }
+  local nvcc release
+  nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  release=$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  [ "${release:-0}" -lt 13 ] || echo "$nvcc"
+}
+
+# The architecture of this machine's GPU as CMake names it, or nothing if there is none that Tandem has kernels for.
+own_cuda_architecture() {
+  case $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1) in
+    9.0) echo 90a-real ;;
+    12.0) echo 120-real ;;
+    12.1) echo 121-real ;;
+  esac
 }

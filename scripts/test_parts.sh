@@ -52,16 +52,17 @@ prepare_real_vocabulary() {
 
 # The CUDA code compiles wherever its compiler is; its tests need a device and skip by name.
 test_cuda_build() {
-  local nvcc
+  local nvcc architecture
   nvcc=$(find_nvcc)
   if [ -z "$nvcc" ]; then
-    add_skipped "CUDA build" "no nvcc"
+    add_skipped "CUDA build" "no nvcc 13 or newer"
     return
   fi
   export CUDACXX=$nvcc
   # One architecture shows that the code compiles; the preset's own list has them all.
-  if configure_and_build cuda-release "tandem kernels_test gpu_test tandem-gpu-bench" \
-    -DTANDEM_CUDA_ARCHITECTURES=90a-real; then
+  architecture=$(own_cuda_architecture)
+  if configure_and_build cuda-release "tandem kernels_test kernels_gpu_test gpu_test tandem-gpu-bench" \
+    -DTANDEM_BUILD_TESTS=ON -DTANDEM_CUDA_ARCHITECTURES="${architecture:-90a-real}"; then
     add_passed "CUDA build"
     run_ctest cuda-release -L gpu
   else
