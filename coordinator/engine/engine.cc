@@ -34,11 +34,6 @@ Status Engine::submit(GenerationRequest request) {
           pipeline_.context_tokens(), "; shorten it or raise --ctx"));
   TANDEM_REQUIRE(
       request.max_tokens >= -1, str_cat("max_tokens is ", request.max_tokens, ", must be >= 0"));
-  if (static_cast<int64_t>(waiting_.size()) >= options_.queue_max) {
-    return Status(
-        StatusCode::kResourceExhausted,
-        str_cat(waiting_.size(), " requests are waiting already; try again later"));
-  }
   TANDEM_TRY_ASSIGN(Generation generation, Generation::create(request, tokenizer_, protocol_));
   auto sequence = std::make_unique<Sequence>(
       Sequence{std::move(request), std::move(generation), {}, -1, 0, {}, {}, {}});

@@ -19,7 +19,6 @@
 namespace tandem {
 
 struct EngineOptions {
-  int64_t queue_max = 256;  // requests that wait for a bank
   int64_t prefill_rows_beside_decode = 128;
   int power_percent = 100;  // clamped to 1 to 100: share of the time that steps may take
   std::string fingerprint;  // of the model; saved states carry it
@@ -46,9 +45,9 @@ class Engine {
       Pipeline& pipeline, std::shared_ptr<const Tokenizer> tokenizer,
       const PromptProtocol& protocol, Clock& clock, const EngineOptions& options);
 
-  /// Queues a request. Its listener hears of everything after that, errors included.
-  /// Errors: kInvalidArgument for a bad parameter or a prompt that does not fit the context;
-  /// kResourceExhausted if the queue is full.
+  /// Queues a request. Its listener hears of everything after that, errors included. How many may
+  /// wait is the caller's to bound: see EngineService.
+  /// Errors: kInvalidArgument for a bad parameter or a prompt that does not fit the context.
   Status submit(GenerationRequest request);
 
   /// Runs one forward pass over all sequences that can advance. False: there was nothing to do.
@@ -65,6 +64,7 @@ class Engine {
   EngineStats stats() const;
   void describe_banks(std::vector<BankDirectory::BankInfo>& out) const { directory_.describe(out); }
   int64_t context_tokens() const { return pipeline_.context_tokens(); }
+  int64_t num_banks() const { return pipeline_.num_banks(); }
   /// Limits: clamped to 1 to 100.
   void set_power_percent(int percent);
 

@@ -1,5 +1,6 @@
 #include "coordinator/engine/service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -13,9 +14,31 @@ Status shutting_down() {
 
 }  // namespace
 
+/// Passes all on, and counts the request out just before its listener hears the end: whoever has
+/// heard it finds the place free.
+class EngineService::OpenRequest final : public GenerationListener {
+ public:
+  OpenRequest(EngineService& service, std::shared_ptr<GenerationListener> listener)
+      : service_(service), listener_(std::move(listener)) {}
+
+  void on_prefill(int64_t done, int64_t total, int64_t cached) override {
+    listener_->on_prefill(done, total, cached);
+  }
+  void on_token(const TokenStep& step) override { listener_->on_token(step); }
+  void on_finish(const GenerationResult& result, std::span<const Event> events) override {
+    service_.note_end();
+    listener_->on_finish(result, events);
+  }
+  bool cancelled() const override { return listener_->cancelled(); }
+
+ private:
+  EngineService& service_;
+  std::shared_ptr<GenerationListener> listener_;
+};
+
 EngineService::EngineService(Engine& engine, int64_t queue_max)
     : engine_(engine),
-      queue_max_(queue_max),
+      open_max_(engine.num_banks() + queue_max),
       context_tokens_(engine.context_tokens()),
       thread_([this] { run(); }) {}
 
@@ -27,23 +50,29 @@ Status EngineService::submit(GenerationRequest request) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) return shutting_down();
-    const int64_t num_waiting =
-        static_cast<int64_t>(submitted_.size()) + snapshot_.stats.num_waiting;
-    if (num_waiting >= queue_max_) {
+    if (num_open_ >= open_max_) {
       return Status(
           StatusCode::kResourceExhausted,
-          str_cat(num_waiting, " requests are waiting already; try again later"));
+          str_cat(num_open_, " requests run or wait already; try again later"));
     }
+    request.listener = std::make_shared<OpenRequest>(*this, std::move(request.listener));
     submitted_.push_back(std::move(request));
+    ++num_open_;
   }
   wake_.notify_one();
   return {};
 }
 
+void EngineService::note_end() {
+  const std::lock_guard lock(mutex_);
+  --num_open_;
+}
+
 EngineSnapshot EngineService::snapshot() const {
   const std::lock_guard lock(mutex_);
   EngineSnapshot out = snapshot_;
-  out.stats.num_waiting += static_cast<int64_t>(submitted_.size());
+  out.stats.num_running = std::min(out.stats.num_running, num_open_);
+  out.stats.num_waiting = num_open_ - out.stats.num_running;
   out.stopping = stopping_;
   return out;
 }

@@ -26,15 +26,17 @@ struct EngineSnapshot {
 /// Threads: any, except that a listener must not call stop().
 class EngineService {
  public:
-  /// Takes over `engine`, which outlives the service. `queue_max` bounds the requests that are
-  /// submitted or wait for a bank.
+  /// Takes over `engine`, which outlives the service. `queue_max` bounds the requests that wait: as
+  /// many as there are banks may be open besides.
   EngineService(Engine& engine, int64_t queue_max);
   EngineService(const EngineService&) = delete;
   EngineService& operator=(const EngineService&) = delete;
   /// As stop() without a grace period.
   ~EngineService();
 
-  /// Queues a request. What the engine refuses about it reaches the listener as kError.
+  /// Queues a request. What the engine refuses about it reaches the listener as kError. A request
+  /// is open from here until its listener is told that it finished, so that whether the queue is
+  /// full never depends on how far the thread is.
   /// Errors: kResourceExhausted if the queue is full, kUnavailable once stop() was called.
   Status submit(GenerationRequest request);
 
@@ -46,19 +48,23 @@ class EngineService {
   void stop(std::chrono::milliseconds grace);
 
  private:
+  class OpenRequest;
+
   void run();
+  void note_end();
   /// Takes what was submitted. False: the thread is to end.
   bool take_requests(std::unique_lock<std::mutex>& lock);
   void refuse(const std::shared_ptr<GenerationListener>& listener, const Status& status);
   void publish();
 
   Engine& engine_;
-  const int64_t queue_max_;
+  const int64_t open_max_;
   const int64_t context_tokens_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<GenerationRequest> submitted_;
+  int64_t num_open_ = 0;
   EngineSnapshot snapshot_;
   bool stopping_ = false;
   std::chrono::steady_clock::time_point end_at_{};

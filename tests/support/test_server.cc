@@ -18,29 +18,31 @@ T must(Result<T> result) {
 }  // namespace
 
 TestServer::Options::Options() {
+  stage.context_tokens = 8192;
   server.http.port = 0;
   server.model = {"scripted", "Scripted model", stage.context_tokens, 4096};
   server.generator.max_tokens = 4096;
 }
 
-TestServer::TestServer(std::vector<ScriptedAnswer> answers, Options options)
+TestServer::TestServer(std::vector<ScriptLine> lines, Options options)
     : loaded_(must(load_model(repo_path("models/nano-q4_k.gguf")))) {
   options.server.model.context_tokens = options.stage.context_tokens;
-  options.stage.end_of_turn = loaded_.protocol->stop_tokens()[0];
-  auto stage = std::make_unique<ScriptedStage>(loaded_.tokenizer, options.stage);
+  auto stage = std::make_unique<ScriptedStage>(
+      must(Script::create(std::move(lines), loaded_.tokenizer)), options.stage);
   stage_ = stage.get();
-  stage_->script(std::move(answers));
   std::vector<std::unique_ptr<StageExecutor>> stages;
   stages.push_back(std::move(stage));
   pipeline_ = std::make_unique<Pipeline>(must(Pipeline::create(std::move(stages))));
-  EngineOptions engine;
-  engine.queue_max = options.queue_max;
-  engine_ =
-      std::make_unique<Engine>(*pipeline_, loaded_.tokenizer, *loaded_.protocol, clock_, engine);
+  engine_ = std::make_unique<Engine>(
+      *pipeline_, loaded_.tokenizer, *loaded_.protocol, clock_, EngineOptions{});
   service_ = std::make_unique<EngineService>(*engine_, options.queue_max);
   server_ =
       must(api::ApiServer::create(options.server, *service_, loaded_.tokenizer, *loaded_.protocol));
   thread_ = std::thread([this] { server_->serve(); });
+}
+
+void TestServer::script(std::vector<ScriptLine> lines) {
+  stage_->script(must(Script::create(std::move(lines), loaded_.tokenizer)));
 }
 
 void TestServer::join() {
@@ -48,6 +50,7 @@ void TestServer::join() {
 }
 
 TestServer::~TestServer() {
+  stage_->gate().open();
   server_->stop(std::chrono::milliseconds(0));
   join();
 }

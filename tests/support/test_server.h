@@ -13,7 +13,7 @@
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/loaded_model.h"
 #include "coordinator/engine/service.h"
-#include "tests/support/scripted_stage.h"
+#include "tests/api/scripted/scripted_stage.h"
 
 namespace tandem::test {
 
@@ -23,19 +23,20 @@ class TestServer {
  public:
   struct Options {
     api::ApiServerOptions server;
-    ScriptedStage::Options stage;
+    ScriptedStageOptions stage;
     int64_t queue_max = 256;
     Options();
   };
-  explicit TestServer(std::initializer_list<ScriptedAnswer> answers, Options options = Options())
-      : TestServer(std::vector<ScriptedAnswer>(answers), std::move(options)) {}
-  explicit TestServer(std::vector<ScriptedAnswer> answers, Options options = Options());
+  explicit TestServer(std::initializer_list<ScriptLine> lines, Options options = Options())
+      : TestServer(std::vector<ScriptLine>(lines), std::move(options)) {}
+  explicit TestServer(std::vector<ScriptLine> lines, Options options = Options());
   ~TestServer();
 
   int port() const { return server_->port(); }
   std::string url() const { return server_->url(); }
-  void script(std::vector<ScriptedAnswer> answers) { stage_->script(std::move(answers)); }
-  const ScriptedStage& stage() const { return *stage_; }
+  /// Answers that begin later follow these lines.
+  void script(std::vector<ScriptLine> lines);
+  ScriptedStage& stage() { return *stage_; }
   const api::ServerMetrics& metrics() const { return server_->metrics(); }
   EngineSnapshot engine() const { return service_->snapshot(); }
   /// Waits until the server serves no more.

@@ -9,6 +9,20 @@ namespace {
 
 constexpr uint64_t kRepeatMax = 100000;
 
+/// Appends one token a byte.
+Status append_bytes(
+    std::string_view bytes, const Tokenizer& tokenizer, std::vector<int32_t>& tokens) {
+  for (const char& byte : bytes) {
+    int32_t id = 0;
+    while (id < tokenizer.size() && tokenizer.token_bytes(id) != std::string_view(&byte, 1)) ++id;
+    TANDEM_REQUIRE(
+        id < tokenizer.size(),
+        str_cat("no token is the byte ", static_cast<int>(static_cast<unsigned char>(byte))));
+    tokens.push_back(id);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Script> Script::create(
@@ -19,7 +33,6 @@ Result<Script> Script::create(
       {&markers.user, &script.user_},
       {&markers.assistant, &script.assistant_},
       {&markers.think, &script.think_},
-      {&markers.end_think, &script.end_think_},
       {&markers.end, &script.end_}};
   for (const auto& [spelling, id] : ids) {
     const auto found = tokenizer->special_id(*spelling);
@@ -28,13 +41,16 @@ Result<Script> Script::create(
   }
   for (ScriptLine& line : lines) {
     Line made;
-    made.when = std::move(line.when);
-    std::string thinking = std::move(line.reasoning);
+    std::string thinking = line.reasoning;
     if (line.say.has_value()) {
       TANDEM_TRY(tokenizer->encode_raw(*line.say, made.plain));
       thinking += markers.end_think + *line.say;
     }
     TANDEM_TRY(tokenizer->encode_raw(thinking, made.thinking));
+    for (std::vector<int32_t>* answer : {&made.plain, &made.thinking}) {
+      TANDEM_TRY(append_bytes(line.say_bytes, *tokenizer, *answer));
+    }
+    made.text = std::move(line);
     script.lines_.push_back(std::move(made));
   }
   script.tokenizer_ = std::move(tokenizer);
@@ -70,25 +86,31 @@ Result<Script> Script::from_json(
   return create(std::move(lines), std::move(tokenizer));
 }
 
-int32_t Script::next(std::span<const int32_t> tokens) const {
+Script::Part Script::find(std::span<const int32_t> tokens) const {
   const auto assistant = std::find(tokens.rbegin(), tokens.rend(), assistant_).base();
-  if (assistant == tokens.begin()) return end_;  // no turn has begun
+  if (assistant == tokens.begin()) return {};  // no turn has begun
   // Behind the marker stands whether to reason, then what was said already.
-  const size_t answer_begin = static_cast<size_t>(assistant - tokens.begin()) + 1;
-  if (answer_begin > tokens.size()) return end_;
-  const bool thinks = tokens[answer_begin - 1] == think_;
-  const auto said = tokens.subspan(answer_begin);
+  const size_t begin = static_cast<size_t>(assistant - tokens.begin()) + 1;
+  if (begin > tokens.size()) return {};
+  const bool thinks = tokens[begin - 1] == think_;
 
-  const auto prompt = tokens.first(answer_begin - 2);
+  const auto prompt = tokens.first(begin - 2);
   const auto user = std::find(prompt.rbegin(), prompt.rend(), user_).base();
   const std::string turn = tokenizer_->decode(
       prompt.subspan(static_cast<size_t>(user - prompt.begin())), /*skip_special=*/false);
   for (const Line& line : lines_) {
-    if (turn.find(line.when) == std::string::npos) continue;
-    const std::vector<int32_t>& answer = thinks ? line.thinking : line.plain;
-    return said.size() < answer.size() ? answer[said.size()] : end_;
+    if (turn.find(line.text.when) == std::string::npos) continue;
+    return {&line.text, thinks ? &line.thinking : &line.plain, begin};
   }
-  return end_;
+  return {};
+}
+
+int32_t Script::next(const Part& part, size_t num_tokens) const {
+  if (part.line == nullptr || part.answer->empty()) return end_;
+  const size_t num_said = num_tokens - part.begin;
+  const std::vector<int32_t>& answer = *part.answer;
+  if (part.line->endless) return answer[num_said % answer.size()];
+  return num_said < answer.size() ? answer[num_said] : end_;
 }
 
 }  // namespace tandem::test

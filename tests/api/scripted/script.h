@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,17 +17,21 @@ namespace tandem::test {
 /// One thing to say: the first line whose `when` is part of the newest user turn is said. A turn is
 /// what stands behind the last user marker, tool results included.
 struct ScriptLine {
-  std::string when;                // empty: always
-  std::string reasoning;           // said first, where the prompt asks for it
-  std::optional<std::string> say;  // text with the model's own markers; absent: the turn ends
-                                   // within the reasoning
+  std::string when = {};       // empty: always
+  std::string reasoning = {};  // said first, where the prompt asks for it
+  /// Text with the model's own markers. Absent: the turn ends within the reasoning.
+  std::optional<std::string> say = {};
+  std::string say_bytes = {};  // said after that, a token a byte: any bytes, UTF-8 or not
+  bool endless = false;        // the answer is said again and again, without an end
+  std::chrono::microseconds token_delay{0};  // that the step before each token takes
+  int64_t fail_at = -1;                      // the step after this many tokens fails
 };
 
 /// Answers of a model that only plays a part. Immutable.
 /// Threads: any.
 class Script {
  public:
-  /// `user`, `assistant`, `think`, `end_think` and `end` are spellings of special tokens.
+  /// Spellings of special tokens.
   struct Markers {
     std::string user = "<｜User｜>";
     std::string assistant = "<｜Assistant｜>";
@@ -35,8 +40,8 @@ class Script {
     std::string end = "<｜end▁of▁sentence｜>";
   };
 
-  /// Errors: kInvalidArgument if a marker is no special token of the vocabulary or a line is not
-  /// UTF-8.
+  /// Errors: kInvalidArgument if a marker is no special token of the vocabulary, a line is not
+  /// UTF-8, or a byte of say_bytes has no token of its own.
   static Result<Script> create(
       std::vector<ScriptLine> lines, std::shared_ptr<const Tokenizer> tokenizer);
   /// From a JSON array of {"when", "reasoning", "say", "repeat"}, each of them optional; `repeat`
@@ -44,14 +49,22 @@ class Script {
   static Result<Script> from_json(
       std::string_view json, std::shared_ptr<const Tokenizer> tokenizer);
 
-  /// What follows a sequence of tokens: the next token of the answer, or the end of the turn.
+  /// The answer that a sequence of tokens is in.
+  struct Part {
+    const ScriptLine* line = nullptr;              // of the script; null: there is nothing to say
+    const std::vector<int32_t>* answer = nullptr;  // of the script; null with `line`
+    size_t begin = 0;                              // of the answer, in the sequence
+  };
   /// Cost: linear in the tokens since the last user marker.
-  int32_t next(std::span<const int32_t> tokens) const;
-  int32_t vocab_size() const { return tokenizer_->size(); }
+  Part find(std::span<const int32_t> tokens) const;
+  /// What follows the first `num_tokens` tokens: the next token of the answer, or the turn's end.
+  int32_t next(const Part& part, size_t num_tokens) const;
+
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
 
  private:
   struct Line {
-    std::string when;
+    ScriptLine text;
     std::vector<int32_t> thinking;  // the whole answer where the prompt asks for reasoning
     std::vector<int32_t> plain;     // and where it does not
   };
@@ -61,7 +74,6 @@ class Script {
   int32_t user_ = 0;
   int32_t assistant_ = 0;
   int32_t think_ = 0;
-  int32_t end_think_ = 0;
   int32_t end_ = 0;
 };
 

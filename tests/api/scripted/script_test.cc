@@ -44,8 +44,9 @@ class ScriptTest : public ::testing::Test {
     std::vector<int32_t> tokens = tokens_of(rendered);
     const size_t prompt_size = tokens.size();
     const int32_t end = *tokenizer_->special_id("<｜end▁of▁sentence｜>");
-    while (tokens.size() < prompt_size + 100 && playing.next(tokens) != end) {
-      tokens.push_back(playing.next(tokens));
+    const Script::Part part = playing.find(tokens);
+    while (tokens.size() < prompt_size + 100 && playing.next(part, tokens.size()) != end) {
+      tokens.push_back(playing.next(part, tokens.size()));
     }
     return tokenizer_->decode(std::span(tokens).subspan(prompt_size), /*skip_special=*/false);
   }

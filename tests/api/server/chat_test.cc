@@ -106,7 +106,7 @@ TEST(ChatTest, EchoesTheModelAsTheClientSpelledIt) {
 }
 
 TEST(ChatTest, StreamsReasoningThenContent) {
-  TestServer server({{.when = "", .say = "I think of it.</think>The answer is 42."}});
+  TestServer server({{.when = "", .reasoning = "I think of it.", .say = "The answer is 42."}});
   const Joined joined = stream(server.port(), "hi", R"("stream_options":{"include_usage":true})");
   EXPECT_EQ(joined.reasoning, "I think of it.");
   EXPECT_EQ(joined.content, "The answer is 42.");
@@ -117,7 +117,8 @@ TEST(ChatTest, StreamsReasoningThenContent) {
 }
 
 TEST(ChatTest, StreamedAndWholeAnswersAreTheSame) {
-  TestServer server({{.when = "", .say = "need the clock</think>Checking." + get_time_block()}});
+  TestServer server(
+      {{.when = "", .reasoning = "need the clock", .say = "Checking." + get_time_block()}});
   const Json whole = http_post(server.port(), kChat, chat_body("hi", kToolsJson)).json();
   const Json& message = whole["choices"][0]["message"];
   EXPECT_EQ(message["reasoning_content"], "need the clock");
@@ -138,7 +139,7 @@ TEST(ChatTest, StreamedAndWholeAnswersAreTheSame) {
 }
 
 TEST(ChatTest, B014ABlockInsideReasoningIsNeitherLostNorShown) {
-  TestServer server({{.when = "", .say = "hmm\n\n" + get_time_block()}});
+  TestServer server({{.when = "", .reasoning = "hmm\n\n" + get_time_block()}});
   const Joined joined = stream(server.port(), "hi", kToolsJson);
   EXPECT_EQ(joined.reasoning.find("DSML"), std::string::npos) << joined.reasoning;
   ASSERT_EQ(joined.calls.size(), 1u);
@@ -151,9 +152,9 @@ TEST(ChatTest, B014ABlockInsideReasoningIsNeitherLostNorShown) {
 TEST(ChatTest, B019ParallelCallsWithEqualArgumentsStayApart) {
   TestServer server(
       {{.when = "",
-        .say = "x</think>" + block_text(
-                                 call_text("get_time", {{"a", "1", false}}) +
-                                 call_text("add", {{"a", "1", false}}))}});
+        .reasoning = "x",
+        .say = block_text(
+            call_text("get_time", {{"a", "1", false}}) + call_text("add", {{"a", "1", false}}))}});
   const Joined joined = stream(server.port(), "hi", kToolsJson);
   ASSERT_EQ(joined.calls.size(), 2u);
   EXPECT_EQ(joined.calls[0]["name"], "get_time");
@@ -169,11 +170,11 @@ TEST(ChatTest, B019ParallelCallsWithEqualArgumentsStayApart) {
 }
 
 TEST(ChatTest, B017AMalformedCallIsCorrectedOrReported) {
-  const std::string broken = "x</think>Now.\n\n<｜DSML｜toolcalls>\n" +
+  const std::string broken = "Now.\n\n<｜DSML｜toolcalls>\n" +
                              call_text("add", {{"a", "1", false}}) + "</｜DSML｜tool_calls>";
   TestServer server(
-      {{.when = "", .say = broken},
-       {.when = "Tool call error", .say = "again</think>" + get_time_block()}});
+      {{.when = "Tool call error", .reasoning = "again", .say = get_time_block()},
+       {.when = "", .reasoning = "x", .say = broken}});
   const Json whole = http_post(server.port(), kChat, chat_body("hi", kToolsJson)).json();
   const Json& choice = whole["choices"][0];
   const std::string content = choice["message"]["content"];
@@ -182,7 +183,7 @@ TEST(ChatTest, B017AMalformedCallIsCorrectedOrReported) {
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
 
   // A model that cannot do better: the failure is reported, whole and streamed.
-  server.script({{.when = "", .say = broken}});
+  server.script({{.when = "", .reasoning = "x", .say = broken}});
   const Joined joined = stream(server.port(), "hi", kToolsJson);
   EXPECT_EQ(joined.content.find("DSML"), std::string::npos) << joined.content;
   EXPECT_TRUE(joined.calls.size() == 1 || !joined.error.empty());
@@ -191,12 +192,8 @@ TEST(ChatTest, B017AMalformedCallIsCorrectedOrReported) {
 TEST(ChatTest, B016ABlockThatNeverClosesEndsWithItsBudget) {
   TestServer server(
       {{.when = "",
-        .say = "x</think>\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"add\">\n"
-               "<｜DSML｜parameter name=\"a\" string=\"true\">la la la ",
-        .endless = false}});
-  server.script(
-      {{.when = "",
-        .say = "x</think>\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"add\">\n"
+        .reasoning = "x",
+        .say = "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"add\">\n"
                "<｜DSML｜parameter name=\"a\" string=\"true\">" +
                std::string(4000, 'a')}});
   const Joined joined =
@@ -212,7 +209,7 @@ TEST(ChatTest, B016ABlockThatNeverClosesEndsWithItsBudget) {
 }
 
 TEST(ChatTest, ToolSyntaxIsTextWithoutTools) {
-  TestServer server({{.when = "", .say = "x</think>See <tool_calls> in the manual."}});
+  TestServer server({{.when = "", .reasoning = "x", .say = "See <tool_calls> in the manual."}});
   const Joined joined = stream(server.port(), "hi", R"("max_tokens":200)");
   EXPECT_EQ(joined.content, "See <tool_calls> in the manual.");
   EXPECT_TRUE(joined.calls.empty());
@@ -278,7 +275,7 @@ TEST(ChatTest, SeveralChoicesAreAllAnswered) {
 }
 
 TEST(ChatTest, LogprobsCoverExactlyTheContent) {
-  TestServer server({{.when = "", .say = "hm</think>Hello wörld."}});
+  TestServer server({{.when = "", .reasoning = "hm", .say = "Hello wörld."}});
   const Json whole =
       http_post(server.port(), kChat, chat_body("hi", R"("logprobs":true,"top_logprobs":2)"))
           .json();
@@ -292,7 +289,7 @@ TEST(ChatTest, LogprobsCoverExactlyTheContent) {
 }
 
 TEST(ChatTest, TokenIdsJoinToTheWholeAnswer) {
-  TestServer server({{.when = "", .say = "hm</think>Hello there."}});
+  TestServer server({{.when = "", .reasoning = "hm", .say = "Hello there."}});
   const Json whole =
       http_post(server.port(), kChat, chat_body("hi", R"("return_token_ids":true)")).json();
   const auto ids = whole["choices"][0]["token_ids"].get<std::vector<int32_t>>();
@@ -320,7 +317,7 @@ TEST(ChatTest, B011OutputThatIsNoUtf8IsRepairedAndInputIsRefused) {
 }
 
 TEST(ChatTest, B013ControlTokensAreNotShown) {
-  TestServer server({{.when = "", .say = "x</think>Fine"}});
+  TestServer server({{.when = "", .reasoning = "x", .say = "Fine"}});
   const Joined joined = stream(server.port(), "hi", kToolsJson);
   EXPECT_EQ(joined.content, "Fine");
   EXPECT_EQ(joined.finish, "stop");
@@ -389,8 +386,8 @@ TEST(ChatTest, ReplayOfACallIsByteForByteWhatWasSampled) {
                             call_text("get_time", {{"tz", "Rome", true}}) +
                             "\n</｜DSML｜tool_calls>";
   TestServer server(
-      {{.when = "", .say = "clock</think>Checking." + block},
-       {.when = "<tool_result>", .say = "ok</think>It is noon."}});
+      {{.when = "<tool_result>", .reasoning = "ok", .say = "It is noon."},
+       {.when = "", .reasoning = "clock", .say = "Checking." + block}});
   const Json first = http_post(server.port(), kChat, chat_body("hi", kToolsJson)).json();
   Json message = first["choices"][0]["message"];
   ASSERT_EQ(message["tool_calls"].size(), 1u);

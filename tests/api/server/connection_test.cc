@@ -28,7 +28,7 @@ milliseconds wait_until(const std::function<bool()>& holds) {
   return std::chrono::duration_cast<milliseconds>(steady_clock::now() - started);
 }
 
-ScriptedAnswer endless(int token_ms) {
+ScriptLine endless(int token_ms) {
   return {.when = "", .say = "la ", .endless = true, .token_delay = milliseconds(token_ms)};
 }
 
@@ -104,7 +104,8 @@ TEST(ConnectionTest, B035ManyCancelledRequestsLeaveEveryBankFree) {
 TEST(ConnectionTest, HeartbeatsComeWhileThePromptIsRead) {
   TestServer::Options options;
   options.server.heartbeat_interval = milliseconds(100);
-  TestServer server({{.when = "", .say = "ok", .prompt_delay = milliseconds(900)}}, options);
+  options.stage.prompt_step_time = milliseconds(900);
+  TestServer server({{.when = "", .say = "ok"}}, options);
   const HttpAnswer answer =
       http_post(server.port(), kChat, chat_body("hi", kNoThinking + R"(,"stream":true)"));
   int beats = 0;
@@ -189,6 +190,40 @@ TEST(ConnectionTest, ClientsBeyondTheCapAreToldToComeBack) {
   bool is_served = false;
   wait_until([&] { return is_served = http_get(server.port(), "/health").status == 200; });
   EXPECT_TRUE(is_served);
+}
+
+TEST(ConnectionTest, AFullQueueIsToldToComeBack) {
+  TestServer::Options options;
+  options.stage.num_banks = 1;
+  options.queue_max = 2;
+  TestServer server({{.when = "", .say = "ok"}}, options);
+  StepGate& gate = server.stage().gate();
+  const auto expect_refused = [&] {
+    const HttpAnswer shed = http_post(server.port(), kChat, chat_body("a", kNoThinking));
+    EXPECT_EQ(shed.status, 429);
+    EXPECT_EQ(shed.header("Retry-After"), "5");
+    EXPECT_EQ(shed.json()["error"]["type"], "rate_limit_error");
+  };
+  gate.hold_after(0);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<RawClient>(server.port()));
+    clients.back()->send(http_request("POST", kChat, chat_body("a", kNoThinking)));
+    wait_until([&] {
+      const EngineStats stats = server.engine().stats;
+      return stats.num_running + stats.num_waiting == i + 1;
+    });
+  }
+  // The first one's step is held, the engine has not seen the others.
+  ASSERT_TRUE(gate.wait_until_held());
+  expect_refused();
+  // One step later it has.
+  gate.hold_after(1);
+  ASSERT_TRUE(gate.wait_until_held());
+  expect_refused();
+  gate.open();
+  for (const auto& client : clients) EXPECT_EQ(parse_answer(client->read_all()).status, 200);
+  EXPECT_EQ(http_post(server.port(), kChat, chat_body("a", kNoThinking)).status, 200);
 }
 
 TEST(ConnectionTest, ShutdownEndsStreamsWithAnError) {

@@ -136,25 +136,18 @@ TEST_F(EngineFaultTest, RefusesWhatCannotRun) {
   EXPECT_EQ(listener->num_finishes, 0);
 }
 
-TEST_F(EngineFaultTest, QueuesUpToItsBoundAndThenRefuses) {
-  EngineOptions options;
-  options.queue_max = 2;
-  build(1, 512, 256, options);
+TEST_F(EngineFaultTest, AnswersThoseThatWaitOneAfterTheOther) {
+  build(1, 512, 256);
   const Listener running = submit(counting(0, 3), 3);
   ASSERT_TRUE(engine_->step());
   const Listener second = submit(counting(10, 3), 3);
   const Listener third = submit(counting(20, 3), 3);
   EXPECT_EQ(engine_->stats().num_running, 1);
   EXPECT_EQ(engine_->stats().num_waiting, 2);
-  const auto refused = std::make_shared<RecordingListener>();
-  EXPECT_ERROR(
-      engine_->submit(request({1}, 1, refused)), StatusCode::kResourceExhausted,
-      "2 requests are waiting");
   run_until_idle();
   EXPECT_EQ(running->tokens, counting(3, 3));
   EXPECT_EQ(second->tokens, counting(13, 3));
   EXPECT_EQ(third->tokens, counting(23, 3));
-  EXPECT_EQ(refused->num_finishes, 0);
 }
 
 TEST_F(EngineFaultTest, MovesAPromptBesideOthersInAnyStepSize) {
