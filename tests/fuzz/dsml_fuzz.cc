@@ -7,25 +7,10 @@
 #include "base/check.h"
 #include "model/families/deepseek_v4/json_text.h"
 #include "model/families/deepseek_v4/prompt.h"
+#include "tests/model/families/deepseek_v4/events.h"
 
 namespace tandem {
 namespace {
-
-std::vector<Event> joined(const std::vector<Event>& events) {
-  std::vector<Event> out;
-  for (const Event& event : events) {
-    const bool is_text = event.kind == Event::Kind::kReasoning ||
-                         event.kind == Event::Kind::kContent ||
-                         event.kind == Event::Kind::kToolArguments;
-    if (is_text && !out.empty() && out.back().kind == event.kind &&
-        out.back().tool_idx == event.tool_idx) {
-      out.back().data += event.data;
-    } else {
-      out.push_back(event);
-    }
-  }
-  return out;
-}
 
 /// Each call's arguments are one JSON object, begun and ended once and in order.
 void check_calls(const std::vector<Event>& events) {
@@ -66,6 +51,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     parser->push(text.substr(pos, piece_bytes), events);
   }
   parser->finish(events);
-  TANDEM_CHECK(tandem::joined(events) == whole);
+  TANDEM_CHECK(tandem::test::joined(events) == whole);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "coordinator/engine/loaded_model.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_stage.h"
+#include "tests/support/nano.h"
 #include "tests/support/paths.h"
 #include "tests/support/recording_listener.h"
 #include "tests/support/stages.h"
@@ -18,23 +19,14 @@ using test::RecordingListener;
 using Listener = std::shared_ptr<RecordingListener>;
 using Tokens = std::vector<int32_t>;
 
-const LoadedModel& nano() {
-  static const LoadedModel loaded = [] {
-    auto made = load_model(test::repo_path("models/nano-q4_k.gguf"));
-    TANDEM_CHECK(made.ok());
-    return std::move(made).value();
-  }();
-  return loaded;
-}
-
 class EngineFaultTest : public ::testing::Test {
  protected:
   EngineFaultTest() { build(2, 512, 256); }
 
   void build(int64_t num_banks, int64_t context, int64_t max_rows, EngineOptions options = {}) {
     engine_.reset();
-    auto stage = std::make_unique<test::FakeStage>(
-        test::whole_stage_info(nano().tokenizer->size(), num_banks, context, max_rows));
+    auto stage = std::make_unique<test::FakeStage>(test::whole_stage_info(
+        test::loaded_nano().tokenizer->size(), num_banks, context, max_rows));
     stage_ = stage.get();
     std::vector<std::unique_ptr<StageExecutor>> stages;
     stages.push_back(std::move(stage));
@@ -42,8 +34,8 @@ class EngineFaultTest : public ::testing::Test {
     TANDEM_CHECK(pipeline.ok());
     pipeline_ = std::make_unique<Pipeline>(std::move(pipeline).value());
     options.fingerprint = "fake";
-    engine_ =
-        std::make_unique<Engine>(*pipeline_, nano().tokenizer, *nano().protocol, clock_, options);
+    engine_ = std::make_unique<Engine>(
+        *pipeline_, test::loaded_nano().tokenizer, *test::loaded_nano().protocol, clock_, options);
   }
 
   static Tokens counting(int32_t first, int64_t count) {

@@ -3,6 +3,7 @@
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/loaded_model.h"
 #include "coordinator/engine/score.h"
+#include "tests/support/nano.h"
 #include "tests/support/oracle.h"
 #include "tests/support/paths.h"
 #include "tests/support/recording_listener.h"
@@ -15,15 +16,6 @@ namespace {
 using test::RecordingListener;
 using Listener = std::shared_ptr<RecordingListener>;
 using Tokens = std::vector<int32_t>;
-
-const LoadedModel& nano() {
-  static const LoadedModel loaded = [] {
-    auto made = load_model(test::repo_path("models/nano-q4_k.gguf"));
-    TANDEM_CHECK(made.ok());
-    return std::move(made).value();
-  }();
-  return loaded;
-}
 
 ThreadPool& pool() {
   static ThreadPool threads(2);
@@ -41,13 +33,13 @@ class NanoEngine {
     options.num_banks = num_banks;
     options.context_tokens = context_tokens;
     options.max_rows = max_rows;
-    auto pipeline = make_local_pipeline(nano(), options, pool());
+    auto pipeline = make_local_pipeline(test::loaded_nano(), options, pool());
     TANDEM_CHECK(pipeline.ok());
     pipeline_ = std::make_unique<Pipeline>(std::move(pipeline).value());
     EngineOptions engine;
-    engine.fingerprint = nano().model->spec().fingerprint;
-    engine_ =
-        std::make_unique<Engine>(*pipeline_, nano().tokenizer, *nano().protocol, clock_, engine);
+    engine.fingerprint = test::loaded_nano().model->spec().fingerprint;
+    engine_ = std::make_unique<Engine>(
+        *pipeline_, test::loaded_nano().tokenizer, *test::loaded_nano().protocol, clock_, engine);
   }
 
   Engine& engine() { return *engine_; }
@@ -87,10 +79,10 @@ std::vector<float> logprobs(const RecordingListener& listener) {
 Tokens rendered(const std::vector<Message>& messages, ThinkMode think = ThinkMode::kOff) {
   RenderOptions options;
   options.think = think;
-  const auto pieces = nano().protocol->render(messages, options);
+  const auto pieces = test::loaded_nano().protocol->render(messages, options);
   EXPECT_OK(pieces);
   Tokens out;
-  EXPECT_OK(nano().tokenizer->encode(*pieces, out));
+  EXPECT_OK(test::loaded_nano().tokenizer->encode(*pieces, out));
   return out;
 }
 Message message(Role role, const std::string& content) {
@@ -256,7 +248,7 @@ TEST(EngineNanoTest, ScoresEveryPositionOnce) {
   LocalStageOptions options;
   options.numerics = Numerics::kExact;
   options.context_tokens = 512;
-  auto pipeline = make_local_pipeline(nano(), options, pool());
+  auto pipeline = make_local_pipeline(test::loaded_nano(), options, pool());
   ASSERT_OK(pipeline);
   int64_t next = 0;
   int64_t num_wrong = 0;

@@ -1,6 +1,7 @@
 #include "coordinator/engine/generation.h"
 
 #include "coordinator/engine/loaded_model.h"
+#include "tests/support/nano.h"
 #include "tests/support/paths.h"
 #include "tests/support/status_matchers.h"
 
@@ -11,20 +12,12 @@ constexpr const char* kBlock =
     "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"add\">\n<｜DSML｜parameter name=\"a\" "
     "string=\"false\">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>";
 
-const LoadedModel& nano() {
-  static const LoadedModel loaded = [] {
-    auto made = load_model(test::repo_path("models/nano-q4_k.gguf"));
-    TANDEM_CHECK(made.ok());
-    return std::move(made).value();
-  }();
-  return loaded;
-}
-
 /// Feeds a generation logits that prefer given tokens, and keeps what comes out.
 class Script {
  public:
   explicit Script(const GenerationRequest& request) {
-    auto made = Generation::create(request, nano().tokenizer, *nano().protocol);
+    auto made =
+        Generation::create(request, test::loaded_nano().tokenizer, *test::loaded_nano().protocol);
     EXPECT_OK(made);
     generation_.emplace(std::move(made).value());
   }
@@ -33,7 +26,7 @@ class Script {
 
   /// One token; the likeliest is `token`. A second may be close behind it.
   Generation::Outcome push(int32_t token, int32_t rival = -1) {
-    std::vector<float> logits(static_cast<size_t>(nano().tokenizer->size()), -10.0f);
+    std::vector<float> logits(static_cast<size_t>(test::loaded_nano().tokenizer->size()), -10.0f);
     logits[token] = 10.0f;
     if (rival >= 0) logits[rival] = 9.99f;
     auto outcome = generation_->advance(logits);
@@ -45,7 +38,7 @@ class Script {
   /// The tokens of a text, special spellings counted, until the generation is over.
   std::optional<FinishReason> push_text(const std::string& text) {
     std::vector<int32_t> tokens;
-    EXPECT_OK(nano().tokenizer->encode_raw(text, tokens));
+    EXPECT_OK(test::loaded_nano().tokenizer->encode_raw(text, tokens));
     for (const int32_t token : tokens) {
       if (const auto outcome = push(token); outcome.finish.has_value()) return outcome.finish;
     }
@@ -92,13 +85,14 @@ GenerationRequest tool_request() {
 
 int32_t id_of(const std::string& text) {
   std::vector<int32_t> tokens;
-  EXPECT_OK(nano().tokenizer->encode_raw(text, tokens));
+  EXPECT_OK(test::loaded_nano().tokenizer->encode_raw(text, tokens));
   EXPECT_EQ(tokens.size(), 1u) << text;
   return tokens.empty() ? 0 : tokens.front();
 }
 
 int32_t end_token() {
-  return *nano().tokenizer->special_id(nano().protocol->stop_tokens().front());
+  return *test::loaded_nano().tokenizer->special_id(
+      test::loaded_nano().protocol->stop_tokens().front());
 }
 
 TEST(GenerationTest, ShowsRawTextUnchanged) {
@@ -115,7 +109,7 @@ TEST(GenerationTest, EndsAtAStopTokenAndDoesNotShowIt) {
   const auto outcome = script.push(end_token());
   EXPECT_TRUE(outcome.is_stop_token);
   EXPECT_EQ(outcome.finish, FinishReason::kStop);
-  EXPECT_EQ(outcome.bytes, nano().protocol->stop_tokens().front());
+  EXPECT_EQ(outcome.bytes, test::loaded_nano().protocol->stop_tokens().front());
   script.finish();
   EXPECT_EQ(script.content(), "Hello");
   EXPECT_EQ(script.generation().stop_string(), std::nullopt);
@@ -192,7 +186,7 @@ TEST(GenerationTest, SamplesToolStructureGreedily) {
   const std::string opening =
       "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"add\">\n<｜DSML｜parameter name=\"a";
   std::vector<int32_t> tokens;
-  ASSERT_OK(nano().tokenizer->encode_raw(opening, tokens));
+  ASSERT_OK(test::loaded_nano().tokenizer->encode_raw(opening, tokens));
   for (const bool greedy : {true, false}) {
     request.greedy_structure = greedy;
     int64_t num_rivals = 0;
@@ -201,7 +195,8 @@ TEST(GenerationTest, SamplesToolStructureGreedily) {
       Script script(request);
       // The opening is forced, the token after it has a choice.
       for (const int32_t token : tokens) {
-        std::vector<float> logits(static_cast<size_t>(nano().tokenizer->size()), -1000.0f);
+        std::vector<float> logits(
+            static_cast<size_t>(test::loaded_nano().tokenizer->size()), -1000.0f);
         logits[token] = 10.0f;
         ASSERT_OK(script.generation().advance(logits));
       }
@@ -231,7 +226,7 @@ TEST(GenerationTest, ReportsLogprobsWhenAsked) {
 TEST(GenerationTest, NeverShowsHalfACharacter) {
   Script script(greedy_request());
   std::vector<int32_t> tokens;
-  ASSERT_OK(nano().tokenizer->encode_text("\xf0\x9f\xa6\x8a", tokens));  // a fox
+  ASSERT_OK(test::loaded_nano().tokenizer->encode_text("\xf0\x9f\xa6\x8a", tokens));  // a fox
   ASSERT_GT(tokens.size(), 1u) << "the vocabulary spells it in parts";
   script.push(tokens.front());
   EXPECT_EQ(script.content(), "");
@@ -243,7 +238,8 @@ TEST(GenerationTest, RefusesBadRequests) {
   const auto create = [](auto change) {
     GenerationRequest request = greedy_request();
     change(request);
-    return Generation::create(request, nano().tokenizer, *nano().protocol).status();
+    return Generation::create(request, test::loaded_nano().tokenizer, *test::loaded_nano().protocol)
+        .status();
   };
   const auto code = StatusCode::kInvalidArgument;
   EXPECT_ERROR(create([](auto& r) { r.sampling.temperature = -1; }), code, "temperature");
