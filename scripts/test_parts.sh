@@ -85,8 +85,8 @@ test_aarch64_kernels() {
   fi
 }
 
-# Real clients against the built server. Chromium, for the page, comes where packages can be installed;
-# the agents only where the disk has room for them.
+# Real clients against the built server. Chromium, for the page, comes where packages can be installed.
+# The agents run where they are installed; with --all they are fetched if the disk has room for them.
 test_clients() {
   if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     add_skipped "client tests" "no node and npm"
@@ -97,8 +97,8 @@ test_clients() {
     return
   fi
   need_packages chromium || true
-  local agents=0 log=$logs/testing_with_real_clients.log totals
-  [ "$(df -Pk "$repo" | awk 'NR==2 {print $4}')" -gt $((6 << 20)) ] && agents=1
+  local agents=$fetch_agents log=$logs/testing_with_real_clients.log totals
+  [ "$(df -Pk "$repo" | awk 'NR==2 {print $4}')" -gt $((6 << 20)) ] || agents=0
   step "testing with real clients" env TANDEM_TEST_AGENTS=$agents "$repo/tests/clients/run.sh" || true
   grep -E '^(failed|skipped): ' "$log" >&2
   totals=$(tail -1 "$log")
@@ -116,5 +116,6 @@ print_totals() {
   [ "$failed" = 0 ]
 }
 
-test_parts=(test_cuda_build)
-extra_parts=(test_clients test_aarch64_kernels)  # with --all
+fetch_agents=0  # 1 with --all
+test_parts=(test_clients test_cuda_build)
+extra_parts=(test_aarch64_kernels)  # with --all
