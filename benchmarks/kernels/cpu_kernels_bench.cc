@@ -33,21 +33,25 @@ std::vector<std::byte> weights(DType dtype) {
 struct Rows8 {
   std::vector<int8_t> q;
   std::vector<float> scale;
+  std::vector<int32_t> factors;
   std::vector<int16_t> sums;
   Int8Rows view;
 
   Rows8(const CpuKernels& kernels, DType dtype, int64_t n) {
-    const int64_t groups = kCols / block_values(dtype);
+    const int64_t groups = kCols / group_values(int8_grouping(dtype));
+    const int64_t runs = kCols / kFactorValues;
     q.resize(static_cast<size_t>(n * kCols));
     scale.resize(static_cast<size_t>(n * groups));
+    factors.resize(static_cast<size_t>(n * runs));
     sums.resize(static_cast<size_t>(n * kCols / 16));
     const std::vector<float> x = random_floats(n * kCols, 2);
     for (int64_t t = 0; t < n; ++t) {
       kernels.int8.quantize(
           x.data() + t * kCols, kCols, int8_grouping(dtype), q.data() + t * kCols,
-          scale.data() + t * groups, sums.data() + t * kCols / 16);
+          scale.data() + t * groups, factors.data() + t * runs, sums.data() + t * kCols / 16);
     }
-    view = {q.data(), scale.data(), sums.data(), kCols, kCols, groups, kCols / 16};
+    view = {q.data(), scale.data(), factors.data(), sums.data(), kCols,
+            kCols,    groups,       runs,           kCols / 16};
   }
 };
 

@@ -26,25 +26,33 @@ constexpr int64_t group_values(Int8Grouping grouping) {
   return grouping == Int8Grouping::k32 ? 32 : 256;
 }
 
-/// Rows of activations as int8: x[i] ~ q[i] * scale[i / group]. sums[j] is the sum of q[16 j ...].
-/// Row t is at q + t * q_stride, scale + t * (k / group), sums + t * (k / 16).
+/// Values of a k256 group that share an integer factor, and the largest factor.
+inline constexpr int64_t kFactorValues = 32;
+inline constexpr int32_t kFactorMax = 16;
+
+/// Rows of activations as int8: x[i] ~ q[i] * factors[i / 32] * scale[i / group], where a k32 row
+/// has no factors (they are 1). sums[j] is factors[j / 2] times the sum of q[16 j ...].
 struct Int8Rows {
   const int8_t* q = nullptr;
   const float* scale = nullptr;
+  const int32_t* factors = nullptr;  // 1 ... kFactorMax; null for k32
   const int16_t* sums = nullptr;
   int64_t k = 0;
-  int64_t q_stride = 0;      // a multiple of 64
-  int64_t scale_stride = 0;  // k / group
-  int64_t sums_stride = 0;   // k / 16
+  int64_t q_stride = 0;        // a multiple of 64
+  int64_t scale_stride = 0;    // k / group
+  int64_t factors_stride = 0;  // k / 32 or 0
+  int64_t sums_stride = 0;     // k / 16
 };
 
 /// Outputs of one panel: weight rows that a blocked product works on together.
 inline constexpr int64_t kPanelRows = 16;
 
 struct Int8Kernels {
-  /// q[k], scale[k / group], sums[k / 16] of one row. Limits: k a multiple of the group.
+  /// q[k], scale[k / group], factors[k / 32] (k256 only) and sums[k / 16] of one row. Limits: k a
+  /// multiple of the group.
   void (*quantize)(
-      const float* x, int64_t k, Int8Grouping grouping, int8_t* q, float* scale, int16_t* sums);
+      const float* x, int64_t k, Int8Grouping grouping, int8_t* q, float* scale, int32_t* factors,
+      int16_t* sums);
 
   /// out[i] = weight row i . the one row x, for i < num_rows.
   void (*gemv)(

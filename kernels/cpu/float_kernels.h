@@ -536,26 +536,75 @@ struct FloatKernelsOf {
     }
   }
 
-  static void quantize(
-      const float* x, int64_t k, Int8Grouping grouping, int8_t* q, float* scale_out,
-      int16_t* sums) {
-    const int64_t group = grouping == Int8Grouping::k32 ? 32 : 256;
-    for (int64_t begin = 0; begin < k; begin += group) {
+  /// Magnitudes below are too small to divide by; such values vanish against anything.
+  static constexpr float kSmallestGroup = 0x1p-100f;
+
+  /// q = round(x * inverse) of 32 values, and what their two runs of 16 add up to, times `factor`.
+  static void quantize_run(
+      const float* x, float inverse, int32_t factor, int8_t* q, int16_t* sums) {
+    for (int run = 0; run < 2; ++run) {
+      L::store_int8(L::round(L::load(x + 16 * run) * L::set1(inverse)), q + 16 * run);
+      int sum = 0;
+      for (int j = 0; j < 16; ++j) sum += q[16 * run + j];
+      sums[run] = static_cast<int16_t>(factor * sum);
+    }
+  }
+
+  static L magnitudes(const float* x) {
+    return L::max(L::abs(L::load(x)), L::abs(L::load(x + 16)));
+  }
+
+  static void quantize32(const float* x, int64_t k, int8_t* q, float* scale, int16_t* sums) {
+    for (int64_t g = 0; g < k / 32; ++g) {
+      const float largest = magnitudes(x + 32 * g).largest();
+      const bool vanishes = !(largest >= kSmallestGroup);
+      scale[g] = vanishes ? largest * 0.0f : largest / 127.0f;
+      quantize_run(x + 32 * g, vanishes ? 0.0f : 127.0f / largest, 1, q + 32 * g, sums + 2 * g);
+    }
+  }
+
+  static void quantize256(
+      const float* x, int64_t k, int8_t* q, float* scale, int32_t* factors, int16_t* sums) {
+    constexpr float kSteps = 127.0f * kFactorMax;
+    for (int64_t b = 0; b < k / 256; ++b) {
       L most = L::zero();
-      for (int64_t i = begin; i < begin + group; i += 16) {
-        most = L::max(most, L::abs(L::load(x + i)));
+      float of_run[8];
+      for (int g = 0; g < 8; ++g) {
+        const L run = magnitudes(x + 256 * b + 32 * g);
+        of_run[g] = run.largest();
+        most = L::max(most, run);
       }
       const float largest = most.largest();
-      // Too small to divide by: the values vanish against anything.
-      const bool vanishes = !(largest >= 0x1p-100f);
-      scale_out[begin / group] = vanishes ? largest * 0.0f : largest / 127.0f;
-      const L inverse = L::set1(vanishes ? 0.0f : 127.0f / largest);
-      for (int64_t i = begin; i < begin + group; i += 16) {
-        L::store_int8(L::round(L::load(x + i) * inverse), q + i);
-        int sum = 0;
-        for (int j = 0; j < 16; ++j) sum += q[i + j];
-        sums[i / 16] = static_cast<int16_t>(sum);
+      const bool vanishes = !(largest >= kSmallestGroup);
+      scale[b] = vanishes ? largest * 0.0f : largest / kSteps;
+      const float inverse = vanishes ? 0.0f : kSteps / largest;
+      const float to_factor = vanishes ? 0.0f : kFactorMax / largest;
+      for (int64_t g = 0; g < 8; ++g) {
+        // Rounded up, so that no value of the run is beyond 127; a NaN gives 1.
+        const float wanted = of_run[g] * to_factor;
+        int32_t factor = 1;
+        if (wanted > kFactorMax - 1) {
+          factor = kFactorMax;
+        } else if (wanted > 1) {
+          factor = static_cast<int32_t>(wanted);
+          factor += static_cast<float>(factor) < wanted ? 1 : 0;
+        }
+        const int64_t run = 8 * b + g;
+        factors[run] = factor;
+        quantize_run(
+            x + 32 * run, inverse / static_cast<float>(factor), factor, q + 32 * run,
+            sums + 2 * run);
       }
+    }
+  }
+
+  static void quantize(
+      const float* x, int64_t k, Int8Grouping grouping, int8_t* q, float* scale, int32_t* factors,
+      int16_t* sums) {
+    if (grouping == Int8Grouping::k32) {
+      quantize32(x, k, q, scale, sums);
+    } else {
+      quantize256(x, k, q, scale, factors, sums);
     }
   }
 

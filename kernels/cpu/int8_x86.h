@@ -136,17 +136,21 @@ struct Int8X86 {
   /// What the 256-value types need of one activation block.
   struct Block256 {
     const int8_t* q;
-    __m256i sums16;  // 16 x i16
-    __m128i sums32;  // 8 x i16
+    __m256i sums;       // 16 x i16
+    __m256i factors;    // 8 x i32
+    __m128i factors8;   // 8 x i16
+    __m256i factors16;  // 16 x i16, each twice
     __m256i at(int chunk) const { return load(q + 32 * chunk); }
   };
 
-  /// Byte `index` of each 128-bit half in the low byte of every 32-bit lane.
-  static __m256i spread(__m256i bytes, int low, int high) {
-    const auto word = [](int index) { return static_cast<int32_t>(0x80808000U | unsigned(index)); };
+  /// 16-bit word `low` or `high` of its half in the low word of every 32-bit lane.
+  static __m256i spread(__m256i words, int low, int high) {
+    const auto word = [](int index) {
+      return static_cast<int32_t>(0x80800000U | unsigned(2 * index) | unsigned(2 * index + 1) << 8);
+    };
     const __m256i control = _mm256_setr_epi32(
         word(low), word(low), word(low), word(low), word(high), word(high), word(high), word(high));
-    return _mm256_shuffle_epi8(bytes, control);
+    return _mm256_shuffle_epi8(words, control);
   }
 
   struct Q4K {
@@ -160,7 +164,9 @@ struct Int8X86 {
       uint64_t scales = 0;
       uint64_t mins = 0;
       unpack_scales(block, scales, mins);
-      const __m256i scale_bytes = _mm256_set1_epi64x(static_cast<int64_t>(scales));
+      const __m128i scale_words = _mm_mullo_epi16(
+          _mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(scales))), x.factors8);
+      const __m256i both_halves = _mm256_broadcastsi128_si256(scale_words);
       const __m256i low = _mm256_set1_epi8(15);
       __m256i sum = _mm256_setzero_si256();
       for (int pair = 0; pair < 4; ++pair) {
@@ -168,12 +174,13 @@ struct Int8X86 {
         const __m256i even = P::dot(_mm256_and_si256(codes, low), x.at(2 * pair));
         const __m256i odd =
             P::dot(_mm256_and_si256(_mm256_srli_epi16(codes, 4), low), x.at(2 * pair + 1));
-        sum = P::mac16(sum, even, spread(scale_bytes, 2 * pair, 2 * pair));
-        sum = P::mac16(sum, odd, spread(scale_bytes, 2 * pair + 1, 2 * pair + 1));
+        sum = P::mac16(sum, even, spread(both_halves, 2 * pair, 2 * pair));
+        sum = P::mac16(sum, odd, spread(both_halves, 2 * pair + 1, 2 * pair + 1));
       }
       dot = sum;
-      const __m128i min_words = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(mins)));
-      min_dot = _mm256_zextsi128_si256(_mm_madd_epi16(min_words, x.sums32));
+      const __m128i min_bytes = _mm_cvtsi64_si128(static_cast<int64_t>(mins));
+      min_dot =
+          _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min_bytes, min_bytes)), x.sums);
     }
 
     /// Eight scales and eight minima of six bits, a byte each.
@@ -217,7 +224,11 @@ struct Int8X86 {
       const __m128i packed =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockQ2K, scales)));
       const __m128i low = _mm_set1_epi8(15);
-      const __m256i scale_bytes = _mm256_broadcastsi128_si256(_mm_and_si128(packed, low));
+      const __m256i scale_words =
+          _mm256_mullo_epi16(_mm256_cvtepu8_epi16(_mm_and_si128(packed, low)), x.factors16);
+      const __m256i halves[2] = {
+          _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
+          _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
       const __m256i min_words = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(packed, 4), low));
       const __m256i three = _mm256_set1_epi8(3);
       __m256i sum = _mm256_setzero_si256();
@@ -227,13 +238,12 @@ struct Int8X86 {
             codes, _mm256_srli_epi16(codes, 2), _mm256_srli_epi16(codes, 4),
             _mm256_srli_epi16(codes, 6)};
         for (int p = 0; p < 4; ++p) {
-          const int chunk = 4 * half + p;
-          const __m256i partial = P::dot(_mm256_and_si256(planes[p], three), x.at(chunk));
-          sum = P::mac16(sum, partial, spread(scale_bytes, 2 * chunk, 2 * chunk + 1));
+          const __m256i partial = P::dot(_mm256_and_si256(planes[p], three), x.at(4 * half + p));
+          sum = P::mac16(sum, partial, spread(halves[half], 2 * p, 2 * p + 1));
         }
       }
       dot = sum;
-      min_dot = _mm256_madd_epi16(min_words, x.sums16);
+      min_dot = _mm256_madd_epi16(min_words, x.sums);
     }
 
     static void codes(const std::byte* block, __m256i* out) {
@@ -265,19 +275,20 @@ struct Int8X86 {
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
       const __m256i scale_words = _mm256_cvtepi8_epi16(
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + offsetof(BlockQ6K, scales))));
+      const __m256i products = _mm256_mullo_epi16(scale_words, x.factors16);
       const __m256i halves[2] = {
-          _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
-          _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
+          _mm256_permute2x128_si256(products, products, 0x00),
+          _mm256_permute2x128_si256(products, products, 0x11)};
       __m256i chunks[8];
       codes(block, chunks);
       __m256i sum = _mm256_setzero_si256();
       for (int half = 0; half < 2; ++half) {
         for (int p = 0; p < 4; ++p) {
           const __m256i partial = P::dot(chunks[4 * half + p], x.at(4 * half + p));
-          sum = P::mac16(sum, partial, spread_words(halves[half], 2 * p, 2 * p + 1));
+          sum = P::mac16(sum, partial, spread(halves[half], 2 * p, 2 * p + 1));
         }
       }
-      const __m256i bias = _mm256_slli_epi32(_mm256_madd_epi16(scale_words, x.sums16), 5);
+      const __m256i bias = _mm256_slli_epi32(_mm256_madd_epi16(scale_words, x.sums), 5);
       dot = _mm256_sub_epi32(sum, bias);
     }
 
@@ -304,18 +315,6 @@ struct Int8X86 {
         bias[g] = static_cast<int16_t>(32 * scale[g]);
       }
     }
-
-    /// 16-bit word `index` of each half in the low word of every 32-bit lane.
-    static __m256i spread_words(__m256i words, int low, int high) {
-      const auto word = [](int index) {
-        return static_cast<int32_t>(
-            0x80800000U | unsigned(2 * index) | unsigned(2 * index + 1) << 8);
-      };
-      const __m256i control = _mm256_setr_epi32(
-          word(low), word(low), word(low), word(low), word(high), word(high), word(high),
-          word(high));
-      return _mm256_shuffle_epi8(words, control);
-    }
   };
 
   struct IQ2XXS {
@@ -326,7 +325,7 @@ struct Int8X86 {
     static constexpr float kFactor = 0.125f;
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
-      const Words words(block);
+      const Words words(block, x.factors);
       __m256i sum = _mm256_setzero_si256();
       for (int g = 0; g < 8; ++g) {
         const __m256i partial = P::dot(magnitudes(block, g), P::negate(x.at(g), words.signs[g]));
@@ -337,14 +336,14 @@ struct Int8X86 {
 
     /// Codes with the zero point 64.
     static void codes(const std::byte* block, __m256i* out) {
-      const Words words(block);
+      const Words words(block, _mm256_set1_epi32(1));
       for (int g = 0; g < 8; ++g) {
         out[g] =
             _mm256_add_epi8(P::negate(magnitudes(block, g), words.signs[g]), _mm256_set1_epi8(64));
       }
     }
     static void scales(const std::byte* block, int16_t* scale, int16_t* bias) {
-      const Words words(block);
+      const Words words(block, _mm256_set1_epi32(1));
       for (int g = 0; g < 8; ++g) {
         scale[2 * g] = scale[2 * g + 1] = static_cast<int16_t>(words.scales[g]);
         bias[2 * g] = bias[2 * g + 1] = static_cast<int16_t>(64 * words.scales[g]);
@@ -352,12 +351,12 @@ struct Int8X86 {
     }
 
     /// What the second words of the eight groups say: bit i of signs[g] is set if value i of the
-    /// group is negative.
+    /// group is negative, and scales[g] is the group's scale times its factor.
     struct Words {
       alignas(32) uint32_t signs[8];
       alignas(32) int32_t scales[8];
 
-      explicit Words(const std::byte* block) {
+      Words(const std::byte* block, __m256i factors) {
         const __m256i low = load(block + offsetof(BlockIQ2XXS, q));
         const __m256i high = load(block + offsetof(BlockIQ2XXS, q) + 32);
         const __m256i b = _mm256_permute4x64_epi64(
@@ -378,8 +377,8 @@ struct Int8X86 {
             _mm256_slli_epi32(_mm256_and_si256(parity, _mm256_set1_epi32(0x01010101)), 7);
         _mm256_store_si256(reinterpret_cast<__m256i*>(signs), _mm256_or_si256(sevens, eighth));
         const __m256i twice = _mm256_slli_epi32(_mm256_srli_epi32(b, 28), 1);
-        _mm256_store_si256(
-            reinterpret_cast<__m256i*>(scales), _mm256_add_epi32(twice, _mm256_set1_epi32(1)));
+        const __m256i odd = _mm256_add_epi32(twice, _mm256_set1_epi32(1));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(scales), _mm256_madd_epi16(odd, factors));
       }
     };
 
@@ -402,10 +401,11 @@ struct Int8X86 {
       prefetch_ahead<T::kBytes>(rows, b);
       Block256 xb;
       xb.q = x.q + 256 * b;
-      xb.sums16 = load(x.sums + 16 * b);
-      // Sums of adjacent pairs, in order: at most 32 * 127, so they stay 16 bits wide.
-      const __m256i pairs = _mm256_hadd_epi16(xb.sums16, xb.sums16);
-      xb.sums32 = _mm256_castsi256_si128(_mm256_permute4x64_epi64(pairs, 0x08));
+      xb.sums = load(x.sums + 16 * b);
+      xb.factors = load(x.factors + 8 * b);
+      xb.factors8 = _mm_packs_epi32(
+          _mm256_castsi256_si128(xb.factors), _mm256_extracti128_si256(xb.factors, 1));
+      xb.factors16 = _mm256_or_si256(xb.factors, _mm256_slli_epi32(xb.factors, 16));
       __m256i dots[kRows];
       __m256i min_dots[kRows];
       for (int r = 0; r < kRows; ++r) T::dot(rows[r] + offset, xb, dots[r], min_dots[r]);

@@ -43,6 +43,7 @@ void configure_tiles() {
 struct RowBlock {
   const int8_t* q[kTileRows];
   const float* scale[kTileRows];
+  const int32_t* factors[kTileRows];
   const int16_t* sums[kTileRows];
 };
 
@@ -123,8 +124,11 @@ void gemm256(const PanelBlock256<8>* panel, int64_t num_blocks, const RowBlock& 
       for (int g = 0; g < kGroupsAtOnce; ++g) {
         const __m512i scale = _mm512_loadu_si512(panel[b].scales[first + g]);
         for (int r = 0; r < kTileRows; ++r) {
+          // A scale and a factor fit the low halves of a lane, and the factor's high half is zero.
+          const __m512i factor = _mm512_set1_epi32(x.factors[r][8 * b + first + g]);
           dot[r] = _mm512_add_epi32(
-              dot[r], _mm512_mullo_epi32(_mm512_load_si512(tiles.sums[g][r]), scale));
+              dot[r], _mm512_mullo_epi32(
+                          _mm512_load_si512(tiles.sums[g][r]), _mm512_madd_epi16(scale, factor)));
         }
       }
     }
@@ -173,6 +177,7 @@ void gemm(
         const int64_t row = row_ids != nullptr ? row_ids[first + r] : first + r;
         rows.q[r] = x.q + row * x.q_stride;
         rows.scale[r] = x.scale + row * x.scale_stride;
+        rows.factors[r] = x.factors + row * x.factors_stride;
         rows.sums[r] = x.sums + row * x.sums_stride;
       }
       __m512 sum[kTileRows];
@@ -191,6 +196,7 @@ void gemm(
   } else {
     rest.q += first * x.q_stride;
     rest.scale += first * x.scale_stride;
+    rest.factors += first * x.factors_stride;
     rest.sums += first * x.sums_stride;
   }
   avx512_gemm(

@@ -46,6 +46,7 @@ __m256i word(const void* bytes) {
 struct Row {
   const int8_t* q;
   const float* scale;
+  const int32_t* factors;
   const int16_t* sums;
 };
 
@@ -81,7 +82,11 @@ __m256 gemm256(const PanelBlock256<kGroups>* panel, int64_t num_blocks, int o, c
             partial,
             Primitives::dot(Int8::load(panel[b].codes[i][o]), word(x.q + 256 * b + 4 * i)));
       }
-      dot = _mm256_add_epi32(dot, _mm256_mullo_epi32(partial, Int8::load(panel[b].scales[g] + o)));
+      // A scale and a factor fit the low halves of a lane, and the factor's high half is zero.
+      const __m256i scale = _mm256_madd_epi16(
+          Int8::load(panel[b].scales[g] + o),
+          _mm256_set1_epi32(x.factors[8 * b + g * 8 / kGroups]));
+      dot = _mm256_add_epi32(dot, _mm256_mullo_epi32(partial, scale));
     }
     __m256i bias = _mm256_setzero_si256();
     for (int p = 0; p < 8; ++p) {
@@ -121,7 +126,8 @@ void gemm(
   for (int64_t r = 0; r < n; ++r) {
     const int64_t row = row_ids != nullptr ? row_ids[r] : r;
     const Row xr = {
-        x.q + row * x.q_stride, x.scale + row * x.scale_stride, x.sums + row * x.sums_stride};
+        x.q + row * x.q_stride, x.scale + row * x.scale_stride, x.factors + row * x.factors_stride,
+        x.sums + row * x.sums_stride};
     float results[kPanelRows];
     _mm256_storeu_ps(results, gemm_part(dtype, panel, x.k, 0, xr));
     _mm256_storeu_ps(results + 8, gemm_part(dtype, panel, x.k, 8, xr));

@@ -37,6 +37,7 @@ template <int kRows>
 struct TileRows {
   const int8_t* q[kRows];
   const float* scale[kRows];
+  const int32_t* factors[kRows];
   const int16_t* sums[kRows];
 };
 
@@ -86,7 +87,10 @@ void gemm256(
         for (int i = 1; i < kWords; ++i) {
           partial = _mm512_dpbusd_epi32(partial, w[i], word(q + 4 * i));
         }
-        dot[r] = _mm512_add_epi32(dot[r], _mm512_mullo_epi32(partial, scale));
+        // A scale and a factor fit the low halves of a lane, and the factor's high half is zero.
+        const __m512i factor = _mm512_set1_epi32(x.factors[r][8 * b + g * 8 / kGroups]);
+        dot[r] =
+            _mm512_add_epi32(dot[r], _mm512_mullo_epi32(partial, _mm512_madd_epi16(scale, factor)));
       }
     }
     const __m512 d = _mm512_loadu_ps(panel[b].d);
@@ -116,6 +120,7 @@ void gemm_rows(
     const int64_t row = row_ids != nullptr ? row_ids[first + r] : first + r;
     rows.q[r] = x.q + row * x.q_stride;
     rows.scale[r] = x.scale + row * x.scale_stride;
+    rows.factors[r] = x.factors + row * x.factors_stride;
     rows.sums[r] = x.sums + row * x.sums_stride;
   }
   __m512 sum[kRows];

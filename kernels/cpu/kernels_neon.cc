@@ -65,7 +65,8 @@ int32x4_t dot_sums(const int16_t* factors, const int16_t* x_sums) {
 }
 
 void dot_q4k(
-    const std::byte* block, const int8_t* q, const int16_t* x_sums, int row, Products& out) {
+    const std::byte* block, const int8_t* q, const int32_t* factors, const int16_t* x_sums, int row,
+    Products& out) {
   const std::byte* packed = block + offsetof(BlockQ4K, scales);
   const auto a = read<uint32_t>(packed);
   const auto b = read<uint32_t>(packed + 4);
@@ -87,8 +88,8 @@ void dot_q4k(
     even = vdotq_s32(even, vreinterpretq_s8_u8(vandq_u8(q1, low)), load(x + 16));
     int32x4_t odd = vdotq_s32(vdupq_n_s32(0), vreinterpretq_s8_u8(vshrq_n_u8(q0, 4)), load(x + 32));
     odd = vdotq_s32(odd, vreinterpretq_s8_u8(vshrq_n_u8(q1, 4)), load(x + 48));
-    sum = vmlaq_n_s32(sum, even, scales[2 * pair]);
-    sum = vmlaq_n_s32(sum, odd, scales[2 * pair + 1]);
+    sum = vmlaq_n_s32(sum, even, scales[2 * pair] * factors[2 * pair]);
+    sum = vmlaq_n_s32(sum, odd, scales[2 * pair + 1] * factors[2 * pair + 1]);
   }
   for (int j = 0; j < 8; ++j) {
     const int32_t pair_sum = int32_t{x_sums[2 * j]} + x_sums[2 * j + 1];
@@ -101,15 +102,15 @@ void dot_q4k(
 }
 
 void dot_codes(
-    DType dtype, const std::byte* block, const int8_t* q, const int16_t* x_sums, int row,
-    Products& out) {
+    DType dtype, const std::byte* block, const int8_t* q, const int32_t* factors,
+    const int16_t* x_sums, int row, Products& out) {
   BlockCodes256 codes;
   expand_codes(dtype, block, codes);
   int32x4_t sum = vdupq_n_s32(0);
   for (int g = 0; g < 16; ++g) {
     const int32x4_t partial =
         vdotq_s32(vdupq_n_s32(0), load(codes.codes + 16 * g), load(q + 16 * g));
-    sum = vmlaq_n_s32(sum, partial, codes.scales[g]);
+    sum = vmlaq_n_s32(sum, partial, codes.scales[g] * factors[g / 2]);
   }
   const int zero = block_traits(dtype).zero;
   if (zero != 0) sum = vmlaq_n_s32(sum, dot_sums(codes.scales, x_sums), -zero);
@@ -128,6 +129,7 @@ void gemv_four(
   Products products;
   for (int64_t b = 0; b < x.k / group; ++b) {
     const int8_t* q = x.q + group * b;
+    const int32_t* factors = is32 ? nullptr : x.factors + 8 * b;
     const int16_t* x_sums = x.sums + group / 16 * b;
     for (int r = 0; r < kRows; ++r) {
       const std::byte* block = rows[r] + b * bytes;
@@ -136,9 +138,9 @@ void gemv_four(
       } else if (dtype == DType::kMXFP4) {
         dot_mxfp4(block, q, r, products);
       } else if (dtype == DType::kQ4_K) {
-        dot_q4k(block, q, x_sums, r, products);
+        dot_q4k(block, q, factors, x_sums, r, products);
       } else {
-        dot_codes(dtype, block, q, x_sums, r, products);
+        dot_codes(dtype, block, q, factors, x_sums, r, products);
       }
     }
     const float32x4_t x_scale = vdupq_n_f32(x.scale[b]);
@@ -223,6 +225,7 @@ void gemm256(
   constexpr int kWords = 64 / kGroups;
   const int8_t* q = x.q + row * x.q_stride;
   const float* scale = x.scale + row * x.scale_stride;
+  const int32_t* factors = x.factors + row * x.factors_stride;
   const int16_t* x_sums = x.sums + row * x.sums_stride;
   for (int64_t b = 0; b < x.k / 256; ++b) {
     Outputs dot = Outputs::zero();
@@ -231,8 +234,10 @@ void gemm256(
       for (int w = kWords * g; w < kWords * (g + 1); w += 4) {
         partial.add_words(panel[b].codes + w, load(q + 256 * b + 4 * w));
       }
+      const int32_t factor = factors[8 * b + g * 8 / kGroups];
       for (int j = 0; j < 4; ++j) {
-        dot.v[j] = vmlaq_s32(dot.v[j], partial.v[j], vld1q_s32(panel[b].scales[g] + 4 * j));
+        const int32x4_t weight = vmulq_n_s32(vld1q_s32(panel[b].scales[g] + 4 * j), factor);
+        dot.v[j] = vmlaq_s32(dot.v[j], partial.v[j], weight);
       }
     }
     Outputs bias = Outputs::zero();

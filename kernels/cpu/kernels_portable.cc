@@ -37,7 +37,7 @@ float dot_blocks256(DType dtype, const std::byte* row, const Int8Rows& x) {
       for (int i = 16 * g; i < 16 * g + 16; ++i) {
         group_dot += (int32_t{block.codes[i]} - traits.zero) * x.q[256 * b + i];
       }
-      dot += block.scales[g] * group_dot;
+      dot += block.scales[g] * x.factors[8 * b + g / 2] * group_dot;
       min_dot += block.mins[g] * x.sums[16 * b + g];
     }
     sum = std::fma(static_cast<float>(dot), block.d * x.scale[b], sum);
@@ -92,12 +92,14 @@ float dot_panel256(
   constexpr int kWords = 64 / kGroups;
   const int8_t* q = x.q + row * x.q_stride;
   const float* scale = x.scale + row * x.scale_stride;
+  const int32_t* factors = x.factors + row * x.factors_stride;
   const int16_t* sums = x.sums + row * x.sums_stride;
   float sum = 0;
   for (int64_t b = 0; b < x.k / 256; ++b) {
-    int32_t dot = 0;
+    // Before the bias is taken off, codes with a zero point can go beyond 32 bits.
+    int64_t dot = 0;
     for (int g = 0; g < kGroups; ++g) {
-      dot += panel[b].scales[g][o] *
+      dot += int64_t{panel[b].scales[g][o]} * factors[8 * b + g * 8 / kGroups] *
              dot_words(panel[b].codes + kWords * g, kWords, o, 0, q + 256 * b + 4 * kWords * g);
     }
     int32_t bias = 0;

@@ -21,6 +21,7 @@ constexpr int64_t round_up(int64_t value, int64_t step) {
 struct Int8Storage {
   int8_t* q = nullptr;
   float* scale = nullptr;
+  int32_t* factors = nullptr;
   int16_t* sums = nullptr;
   Int8Grouping grouping = Int8Grouping::k32;
   Int8Rows view;
@@ -29,16 +30,20 @@ struct Int8Storage {
     view.k = k;
     view.q_stride = round_up(k, 64);
     view.scale_stride = k / group_values(g);
+    view.factors_stride = g == Int8Grouping::k256 ? k / kFactorValues : 0;
     view.sums_stride = k / 16;
     view.q = q = scratch.take<int8_t>(n * view.q_stride);
     view.scale = scale = scratch.take<float>(n * view.scale_stride);
+    if (g == Int8Grouping::k256) {
+      view.factors = factors = scratch.take<int32_t>(n * view.factors_stride);
+    }
     view.sums = sums = scratch.take<int16_t>(n * view.sums_stride);
   }
 
   void quantize(const CpuKernels& kernels, const float* x, int64_t row) const {
     kernels.int8.quantize(
         x, view.k, grouping, q + row * view.q_stride, scale + row * view.scale_stride,
-        sums + row * view.sums_stride);
+        factors + row * view.factors_stride, sums + row * view.sums_stride);
   }
 };
 
@@ -47,6 +52,7 @@ Int8Rows int8_columns(const Int8Rows& x, Int8Grouping grouping, int64_t begin, i
   Int8Rows out = x;
   out.q += begin;
   out.scale += begin / group_values(grouping);
+  if (x.factors != nullptr) out.factors += begin / kFactorValues;
   out.sums += begin / 16;
   out.k = count;
   return out;
@@ -58,9 +64,10 @@ const Int8Rows& int8_form(const Activations& x, DType dtype) {
   return form;
 }
 
-Int8Rows one_row(Int8Rows x, int64_t row) {
+Int8Rows from_row(Int8Rows x, int64_t row) {
   x.q += row * x.q_stride;
   x.scale += row * x.scale_stride;
+  x.factors += row * x.factors_stride;
   x.sums += row * x.sums_stride;
   return x;
 }
@@ -81,7 +88,7 @@ void multiply_vectors(
     if (is_block_type(weight.dtype)) {
       kernels.int8.gemv(
           weight.dtype, weight.row(first), weight.row_bytes, count,
-          one_row(int8_form(*product.x, weight.dtype), row), y);
+          from_row(int8_form(*product.x, weight.dtype), row), y);
     } else {
       kernels.f32.gemv(
           weight.dtype, weight.row(first), weight.row_bytes, count, weight.cols,
@@ -97,7 +104,7 @@ void multiply_panel(
   const int32_t* ids = product.row_ids != nullptr ? product.row_ids + first_row : nullptr;
   if (is_block_type(weight.dtype)) {
     Int8Rows x = int8_form(*product.x, weight.dtype);
-    if (ids == nullptr) x = one_row(x, first_row);
+    if (ids == nullptr) x = from_row(x, first_row);
     kernels.int8.pack(weight.dtype, weight.row(first), weight.row_bytes, count, weight.cols, panel);
     kernels.int8.gemm(weight.dtype, panel, count, x, ids, num_rows, out, out_stride);
     return;

@@ -51,7 +51,13 @@ double measure_int8(ThreadPool& pool, const CpuKernels& kernels, const Clock& cl
   const std::vector<int8_t> q(kRows * kDepth, 1);
   const std::vector<float> scale(kRows * kDepth / 32, 1.0f);
   const std::vector<int16_t> sums(kRows * kDepth / 16, 16);
-  const Int8Rows x{q.data(), scale.data(), sums.data(), kDepth, kDepth, kDepth / 32, kDepth / 16};
+  Int8Rows x;
+  x.q = q.data();
+  x.scale = scale.data();
+  x.sums = sums.data();
+  x.k = x.q_stride = kDepth;
+  x.scale_stride = kDepth / 32;
+  x.sums_stride = kDepth / 16;
   std::vector<std::byte> panel(static_cast<size_t>(panel_bytes(DType::kQ8_0, kDepth)) + 64);
   auto* aligned =
       reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(panel.data()) + 63) / 64 * 64);

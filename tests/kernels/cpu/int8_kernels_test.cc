@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/cpu/int8_panel.h"
+#include "model/formats/blocks.h"
 #include "model/formats/dequantize.h"
 #include "tests/kernels/cpu/isa_cases.h"
 
@@ -48,26 +49,55 @@ struct Activations {
   std::vector<float> x;
   std::vector<int8_t> q;
   std::vector<float> scale;
+  std::vector<int32_t> factors;  // of every 32 values; 1 for the types that have none
   std::vector<int16_t> sums;
   Int8Rows view;
+
+  int64_t place(int64_t row, int64_t i) const { return row * view.q_stride + i; }
+  /// What one step of the int8 value i of a row stands for.
+  float step(int64_t row, int64_t i) const {
+    const int64_t group = view.k / view.scale_stride;
+    return scale[static_cast<size_t>(row * view.scale_stride + i / group)] *
+           static_cast<float>(factors[static_cast<size_t>((row * view.k + i) / kFactorValues)]);
+  }
 };
 
-Activations make_activations(const CpuKernels& kernels, DType dtype, int64_t n, int64_t k) {
+Activations quantize(
+    const CpuKernels& kernels, DType dtype, std::vector<float> x, int64_t n, int64_t k) {
   Activations out;
-  const int64_t group = block_values(dtype);
+  const int64_t group = group_values(int8_grouping(dtype));
   const int64_t stride = (k + 63) / 64 * 64;
-  out.x = random_values(n * k, 7);
+  const int64_t runs = k / kFactorValues;
+  out.x = std::move(x);
   out.q.resize(static_cast<size_t>(n * stride));
   out.scale.resize(static_cast<size_t>(n * (k / group)));
+  out.factors.assign(static_cast<size_t>(n * runs), 1);
   out.sums.resize(static_cast<size_t>(n * (k / 16)));
   for (int64_t t = 0; t < n; ++t) {
     kernels.int8.quantize(
         &out.x[static_cast<size_t>(t * k)], k, int8_grouping(dtype),
         &out.q[static_cast<size_t>(t * stride)], &out.scale[static_cast<size_t>(t * (k / group))],
-        &out.sums[static_cast<size_t>(t * (k / 16))]);
+        &out.factors[static_cast<size_t>(t * runs)], &out.sums[static_cast<size_t>(t * (k / 16))]);
   }
-  out.view = {out.q.data(), out.scale.data(), out.sums.data(), k, stride, k / group, k / 16};
+  const bool has_factors = int8_grouping(dtype) == Int8Grouping::k256;
+  out.view = {
+      out.q.data(),
+      out.scale.data(),
+      has_factors ? out.factors.data() : nullptr,
+      out.sums.data(),
+      k,
+      stride,
+      k / group,
+      has_factors ? runs : 0,
+      k / 16};
   return out;
+}
+
+/// Runs of 32 values differ in size, so that every factor occurs.
+Activations make_activations(const CpuKernels& kernels, DType dtype, int64_t n, int64_t k) {
+  std::vector<float> x = random_values(n * k, 7);
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= 1.0f / static_cast<float>(1 + i / 32 * 5 % 17);
+  return quantize(kernels, dtype, std::move(x), n, k);
 }
 
 class Int8KernelsTest : public ::testing::TestWithParam<CpuIsa> {
@@ -77,32 +107,50 @@ class Int8KernelsTest : public ::testing::TestWithParam<CpuIsa> {
 };
 
 TEST_P(Int8KernelsTest, QuantizesAsPortable) {
+  constexpr int64_t kRows = 3;
+  constexpr int64_t k = 512;
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_K}) {
-    const Activations got = make_activations(kernels_, dtype, 3, 512);
-    const Activations want = make_activations(portable_, dtype, 3, 512);
+    const Activations got = make_activations(kernels_, dtype, kRows, k);
+    const Activations want = make_activations(portable_, dtype, kRows, k);
     EXPECT_EQ(got.q, want.q);
+    EXPECT_EQ(got.factors, want.factors);
     EXPECT_EQ(got.sums, want.sums);
     EXPECT_EQ(got.scale, want.scale);
-    const int64_t group = block_values(dtype);
-    for (int64_t i = 0; i < 3 * 512; ++i) {
-      const float step = got.scale[static_cast<size_t>(i / group)];
-      const float back = step * got.q[static_cast<size_t>(i)];
-      // Half a step, and the rounding of the two scale computations over 127 steps.
-      EXPECT_NEAR(got.x[static_cast<size_t>(i)], back, step * (0.5f + 127 * 0x1p-22f));
+    for (int64_t t = 0; t < kRows; ++t) {
+      for (int64_t i = 0; i < k; ++i) {
+        const float step = got.step(t, i);
+        const float back = step * got.q[static_cast<size_t>(got.place(t, i))];
+        // Half a step, and the rounding of the two scale computations over 127 steps.
+        EXPECT_NEAR(got.x[static_cast<size_t>(t * k + i)], back, step * (0.5f + 127 * 0x1p-22f));
+      }
     }
   }
+}
+
+TEST_P(Int8KernelsTest, FactorsAreTheLeastThatHoldTheirValues) {
+  std::vector<float> x(256, 0.0f);
+  x[3] = -8.0f;   // the largest: 16 units of a half
+  x[40] = 0.2f;   // less than a unit
+  x[70] = 0.51f;  // more than one
+  x[100] = 4.0f;  // eight
+  x[130] = 7.6f;  // more than fifteen
+  const Activations got = quantize(kernels_, DType::kQ4_K, x, 1, 256);
+  EXPECT_EQ(got.factors, (std::vector<int32_t>{16, 1, 2, 8, 16, 1, 1, 1}));
+  EXPECT_EQ(got.scale[0], 8.0f / 2032.0f);
+  EXPECT_EQ(got.q[3], -127);
+  EXPECT_EQ(got.q[100], 127);
+  EXPECT_EQ(got.sums[0], -127 * 16);
+  EXPECT_EQ(got.sums[6], 127 * 8);
 }
 
 TEST_P(Int8KernelsTest, QuantizesZerosAndTinyValuesToZero) {
   std::vector<float> x(256, 0.0f);
   x[17] = 0x1p-120f;
-  int8_t q[256];
-  float scale = 1;
-  int16_t sums[16];
-  kernels_.int8.quantize(x.data(), 256, Int8Grouping::k256, q, &scale, sums);
-  EXPECT_EQ(scale, 0.0f);
-  EXPECT_TRUE(std::all_of(q, q + 256, [](int8_t v) { return v == 0; }));
-  EXPECT_TRUE(std::all_of(sums, sums + 16, [](int16_t v) { return v == 0; }));
+  const Activations got = quantize(kernels_, DType::kQ4_K, x, 1, 256);
+  EXPECT_EQ(got.scale[0], 0.0f);
+  EXPECT_EQ(got.factors, std::vector<int32_t>(8, 1));
+  EXPECT_EQ(got.q, std::vector<int8_t>(256, 0));
+  EXPECT_EQ(got.sums, std::vector<int16_t>(16, 0));
 }
 
 TEST_P(Int8KernelsTest, ExtremeCodesDoNotSaturate) {
@@ -113,19 +161,35 @@ TEST_P(Int8KernelsTest, ExtremeCodesDoNotSaturate) {
       std::vector<std::byte> row(static_cast<size_t>(row_bytes(dtype, 256)), std::byte(fill));
       std::vector<float> x(256);
       for (size_t i = 0; i < x.size(); ++i) x[i] = i % 3 == 0 ? -1.0f : 1.0f;
-      int8_t q[256];
-      float scale[8];
-      int16_t sums[16];
-      kernels_.int8.quantize(x.data(), 256, int8_grouping(dtype), q, scale, sums);
-      const Int8Rows view{q, scale, sums, 256, 256, 256 / block_values(dtype), 16};
+      const Activations a = quantize(kernels_, dtype, x, 1, 256);
       float got = 0;
       float want = 0;
-      kernels_.int8.gemv(dtype, row.data(), row_bytes(dtype, 256), 1, view, &got);
-      portable_.int8.gemv(dtype, row.data(), row_bytes(dtype, 256), 1, view, &want);
+      kernels_.int8.gemv(dtype, row.data(), row_bytes(dtype, 256), 1, a.view, &got);
+      portable_.int8.gemv(dtype, row.data(), row_bytes(dtype, 256), 1, a.view, &want);
       // A fill of 0xff is a NaN scale for some types: then both are NaN.
       EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << got << " " << want;
     }
   }
+}
+
+TEST_P(Int8KernelsTest, TheLargestBlockOfAllTypesFitsThirtyTwoBits) {
+  // Q6_K with scales of -128 and codes of -32 against 127 everywhere: 2,130,706,432.
+  BlockQ6K block{};
+  std::fill_n(block.scales, 16, int8_t{-128});
+  block.d = 0x3c00;  // 1
+  const auto* row = reinterpret_cast<const std::byte*>(&block);
+  constexpr int64_t kBytes = sizeof(block);
+  const Activations x =
+      quantize(kernels_, DType::kQ6_K, std::vector<float>(256 * 16, 1.0f), 16, 256);
+  constexpr float kWant = 32.0f * 128 * 256;
+  float got = 0;
+  kernels_.int8.gemv(DType::kQ6_K, row, kBytes, 1, x.view, &got);
+  EXPECT_NEAR(got, kWant, kWant * 0x1p-22f);
+  std::vector<std::byte> panel(static_cast<size_t>(panel_bytes(DType::kQ6_K, 256)));
+  std::vector<float> all(16);
+  kernels_.int8.pack(DType::kQ6_K, row, kBytes, 1, 256, panel.data());
+  kernels_.int8.gemm(DType::kQ6_K, panel.data(), 1, x.view, nullptr, 16, all.data(), 1);
+  EXPECT_EQ(all, std::vector<float>(16, got));
 }
 
 TEST_P(Int8KernelsTest, MatrixVectorEqualsPortableBitForBit) {
@@ -170,6 +234,7 @@ TEST_P(Int8KernelsTest, BlockedProductEqualsMatrixVectorBitForBit) {
             Int8Rows one = x.view;
             one.q += row * one.q_stride;
             one.scale += row * one.scale_stride;
+            one.factors += row * one.factors_stride;
             one.sums += row * one.sums_stride;
             portable_.int8.gemv(
                 dtype, w.data(), row_bytes(dtype, k), m, one,
@@ -201,7 +266,7 @@ TEST_P(Int8KernelsTest, StaysNearFloat32) {
       for (int64_t i = 0; i < k; ++i) {
         const double weight = row[static_cast<size_t>(i)];
         want += weight * x.x[static_cast<size_t>(i)];
-        bound += std::fabs(weight) * 0.5001 * x.scale[static_cast<size_t>(i / block_values(dtype))];
+        bound += std::fabs(weight) * 0.5001 * static_cast<double>(x.step(0, i));
         magnitude += std::fabs(weight * x.x[static_cast<size_t>(i)]);
       }
       EXPECT_NEAR(got[r], want, bound + 1e-5 * magnitude);
