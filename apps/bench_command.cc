@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
 
+#include "apps/bench_target.h"
 #include "apps/commands.h"
 #include "apps/runtime.h"
 #include "base/file_stream.h"
@@ -17,27 +17,30 @@ namespace tandem {
 namespace {
 
 constexpr size_t kTextBytesMax = size_t{256} << 20;
-constexpr int64_t kDefaultChunkTokens = 512;
 
 struct BenchOptions {
-  RuntimeOptions runtime;
+  BenchTargetOptions target;
   FrontierOptions frontiers;
   std::string prompt_file;
   std::string csv;
-  int64_t context_tokens = 0;  // 0: what the last frontier needs
   bool profile = false;
 };
 
 /// The file's tokens; without a file, made-up ones: the time of a step does not depend on them.
-std::vector<int32_t> prompt_tokens(const LoadedModel& loaded, const BenchOptions& options) {
+std::vector<int32_t> prompt_tokens(BenchTarget& target, const BenchOptions& options) {
   std::vector<int32_t> tokens;
   if (!options.prompt_file.empty()) {
+    if (target.loaded() == nullptr) {
+      throw CommandFailed{Status(
+          StatusCode::kInvalidArgument,
+          "a made-up model has no tokenizer: leave out --prompt-file")};
+    }
     const std::string text = require_ok(read_text_file(options.prompt_file, kTextBytesMax));
-    require_ok(loaded.tokenizer->encode_text(text, tokens));
+    require_ok(target.loaded()->tokenizer->encode_text(text, tokens));
     return tokens;
   }
   Rng rng(1);
-  const auto vocab_size = static_cast<uint64_t>(loaded.model->spec().vocab_size);
+  const auto vocab_size = static_cast<uint64_t>(target.stage().info().vocab_size);
   tokens.resize(static_cast<size_t>(options.frontiers.ctx_max));
   for (int32_t& token : tokens) token = static_cast<int32_t>(rng.next() % vocab_size);
   return tokens;
@@ -127,28 +130,23 @@ void print_row(std::FILE* csv, const FrontierResult& row) {
 
 void bench(const BenchOptions& options) {
   const SystemClock clock;
-  const LoadedModel loaded =
-      require_ok(load_model(require_ok(resolve_model_path(options.runtime.model))));
-  const std::vector<int32_t> tokens = prompt_tokens(loaded, options);
+  BenchTargetOptions target_options = options.target;
+  if (target_options.context_tokens == 0) {  // what the last frontier needs
+    target_options.context_tokens = options.frontiers.ctx_max + options.frontiers.gen_tokens + 1;
+  }
+  const auto target = require_ok(BenchTarget::create(target_options));
+  if (options.profile && target->local() == nullptr) {
+    throw CommandFailed{Status(
+        StatusCode::kInvalidArgument,
+        "--profile times operations on the CPU: use --device cpu, or tandem-gpu-bench")};
+  }
+  const std::vector<int32_t> tokens = prompt_tokens(*target, options);
   if (static_cast<int64_t>(tokens.size()) < options.frontiers.ctx_max) {
     throw CommandFailed{Status(
         StatusCode::kInvalidArgument, str_cat(
                                           "the prompt has ", tokens.size(), " tokens, --ctx-max ",
                                           options.frontiers.ctx_max, " needs as many"))};
   }
-  LocalStageOptions stage_options;
-  stage_options.numerics = options.runtime.exact ? Numerics::kExact : Numerics::kFast;
-  stage_options.max_rows = options.runtime.chunk_tokens;
-  stage_options.context_tokens = options.context_tokens != 0
-                                     ? options.context_tokens
-                                     : options.frontiers.ctx_max + options.frontiers.gen_tokens + 1;
-  const int threads = options.runtime.threads != 0
-                          ? options.runtime.threads
-                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  ThreadPool pool(threads);
-  const auto stage = require_ok(LocalStage::create(
-      loaded.model, loaded.file, whole_model(loaded.model->spec()), stage_options, pool));
-
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(nullptr, std::fclose);
   if (!options.csv.empty()) {
     file.reset(std::fopen(options.csv.c_str(), "w"));
@@ -163,10 +161,10 @@ void bench(const BenchOptions& options) {
       "ctx_tokens,prefill_tokens,prefill_tps,gen_tokens,gen_tps,kvcache_bytes,gen_tps_ss,"
       "first_token_ms\n");
   std::optional<Profiler> profiler;
-  if (options.profile) profiler.emplace(*stage, pool, clock);
+  if (options.profile) profiler.emplace(*target->local(), target->pool(), clock);
   constexpr int32_t kEosToken = 1;
   require_ok(run_frontiers(
-      *stage, tokens, options.frontiers, kEosToken, clock, [&](const FrontierResult& row) {
+      target->stage(), tokens, options.frontiers, kEosToken, clock, [&](const FrontierResult& row) {
         print_row(csv, row);
         if (profiler.has_value()) profiler->print();
       }));
@@ -176,27 +174,26 @@ void bench(const BenchOptions& options) {
 
 void add_bench_command(CLI::App& program) {
   auto options = std::make_shared<BenchOptions>();
-  options->runtime.chunk_tokens = kDefaultChunkTokens;
   CLI::App* command = program.add_subcommand(
       "bench", "Prefill and decode speed at growing context lengths, as CSV");
-  RuntimeOptions& runtime = options->runtime;
   FrontierOptions& frontiers = options->frontiers;
-  command->add_option("-m,--model", runtime.model, "GGUF file; the bundled model if not given")
-      ->type_name("FILE");
-  command->add_option("-t,--threads", runtime.threads, "CPU threads; 0: one for each core")
+  add_stage_options(*command, options->target.runtime);
+  command
+      ->add_option(
+          "--synthetic", options->target.synthetic,
+          "Random weights on a GPU in place of a file: flash-q2, -q4, -mxfp4, pro-q2, ...")
+      ->type_name("NAME");
+  command
+      ->add_option("--layers", options->target.layers, "First layers of --synthetic; 0: all")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command->add_option("--chunk", runtime.chunk_tokens, "Prompt tokens of one step")
-      ->check(CLI::Range(int64_t{1}, kChunkTokensMax))
-      ->capture_default_str();
-  command->add_flag("--exact", runtime.exact, "Float32 reference arithmetic");
   command->add_option("--prompt-file", options->prompt_file, "Text to read; made-up tokens without")
       ->type_name("FILE");
   command->add_option("--ctx-start", frontiers.ctx_start, "First context length")
       ->capture_default_str();
   command->add_option("--ctx-max", frontiers.ctx_max, "Last context length")->capture_default_str();
   command->add_option(
-      "--ctx-alloc", options->context_tokens, "Context to set up; 0: what is needed");
+      "--ctx-alloc", options->target.context_tokens, "Context to set up; 0: what is needed");
   command->add_option("--step-mul", frontiers.step_mul, "Factor to the next context length")
       ->capture_default_str();
   command->add_option("--step-incr", frontiers.step_incr, "Tokens to the next context length")

@@ -16,21 +16,6 @@ constexpr const char* kBundledModel = "models/nano-q4_k.gguf";
 constexpr int64_t kCpuChunkTokens = 512;
 constexpr int64_t kCudaChunkTokens = 4096;
 
-int default_threads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
-/// Whether to use a GPU. Errors: kInvalidArgument for --exact on a GPU, and, if one was asked for,
-/// why there is none.
-Result<bool> wants_cuda(const RuntimeOptions& options) {
-  if (options.device == "cpu") return false;
-  const bool must = options.device == "cuda";
-  TANDEM_REQUIRE(!(must && options.exact), "--exact is float32 on the CPU: use --device cpu");
-  const Result<int> count = cuda::device_count();
-  if (must && !count.ok()) return count.status();
-  return count.ok() && *count > 0 && !options.exact;
-}
-
 LocalStageOptions stage_options(
     const RuntimeOptions& options, const ModelSpec& spec, int64_t default_chunk) {
   LocalStageOptions stage;
@@ -41,28 +26,54 @@ LocalStageOptions stage_options(
   return stage;
 }
 
-/// Loads the weights to the first GPU, with a bar on a terminal.
+}  // namespace
+
+int num_threads_of(const RuntimeOptions& options) {
+  if (options.threads != 0) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+Result<bool> wants_cuda(const RuntimeOptions& options) {
+  if (options.device == "cpu") return false;
+  const bool must = options.device == "cuda";
+  TANDEM_REQUIRE(!(must && options.exact), "--exact is float32 on the CPU: use --device cpu");
+  const Result<int> count = cuda::device_count();
+  if (must && !count.ok()) return count.status();
+  return count.ok() && *count > 0 && !options.exact;
+}
+
+LocalStageOptions cpu_stage_options(const RuntimeOptions& options, const ModelSpec& spec) {
+  return stage_options(options, spec, kCpuChunkTokens);
+}
+
+CudaStageOptions cuda_stage_options(
+    const RuntimeOptions& options, const ModelSpec& spec, Terminal& terminal) {
+  CudaStageOptions cuda;
+  cuda.stage = stage_options(options, spec, kCudaChunkTokens);
+  cuda.stage.state_dtype = DType::kF16;  // what attention multiplies
+  cuda.progress = [&terminal](int64_t done, int64_t total) {
+    constexpr int64_t kMib = 1 << 20;
+    terminal.show_progress("loading MiB", done / kMib, total / kMib);
+  };
+  return cuda;
+}
+
+namespace {
+
+/// Loads the weights to the first GPU.
 Result<Pipeline> load_on_gpu(const LoadedModel& loaded, const RuntimeOptions& options) {
   Terminal err(stderr);
-  CudaStageOptions cuda;
-  cuda.stage = stage_options(options, loaded.model->spec(), kCudaChunkTokens);
-  cuda.progress = [&err](int64_t done, int64_t total) {
-    constexpr int64_t kMib = 1 << 20;
-    err.show_progress("loading MiB", done / kMib, total / kMib);
-  };
-  Result<Pipeline> pipeline = make_cuda_pipeline(loaded, cuda);
+  Result<Pipeline> pipeline =
+      make_cuda_pipeline(loaded, cuda_stage_options(options, loaded.model->spec(), err));
   err.clear_progress();
   return pipeline;
 }
 
 }  // namespace
 
-void add_runtime_options(CLI::App& command, RuntimeOptions& options) {
+void add_stage_options(CLI::App& command, RuntimeOptions& options) {
   command.add_option("-m,--model", options.model, "GGUF file; the bundled nano model if not given")
       ->type_name("FILE");
-  command.add_option("-c,--ctx", options.context_tokens, "Context in tokens")
-      ->check(CLI::Range(int64_t{1}, kContextTokensMax))
-      ->capture_default_str();
   command.add_option("-t,--threads", options.threads, "CPU threads; 0: one for each core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -75,12 +86,19 @@ void add_runtime_options(CLI::App& command, RuntimeOptions& options) {
           "--chunk", options.chunk_tokens, "Prompt tokens of one step; 0: what suits the device")
       ->check(CLI::Range(int64_t{0}, kChunkTokensMax))
       ->capture_default_str();
+  command.add_flag("--exact", options.exact, "Float32 reference arithmetic: slow, for checking");
+}
+
+void add_runtime_options(CLI::App& command, RuntimeOptions& options) {
+  add_stage_options(command, options);
+  command.add_option("-c,--ctx", options.context_tokens, "Context in tokens")
+      ->check(CLI::Range(int64_t{1}, kContextTokensMax))
+      ->capture_default_str();
   command
       .add_option(
           "--power", options.power_percent, "Share of the time in percent that steps may take")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  command.add_flag("--exact", options.exact, "Float32 reference arithmetic: slow, for checking");
 }
 
 Result<std::string> resolve_model_path(const std::string& model) {
@@ -102,12 +120,10 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   const Clock::Time started = clock.now();
   TANDEM_TRY_ASSIGN(const std::string path, resolve_model_path(options.model));
   TANDEM_TRY_ASSIGN(LoadedModel loaded, load_model(path));
-  const int threads = options.threads == 0 ? default_threads() : options.threads;
-  std::unique_ptr<Runtime> runtime(new Runtime(std::move(loaded), threads));
+  std::unique_ptr<Runtime> runtime(new Runtime(std::move(loaded), num_threads_of(options)));
 
   TANDEM_TRY_ASSIGN(const bool on_gpu, wants_cuda(options));
-  const LocalStageOptions stage =
-      stage_options(options, runtime->loaded_.model->spec(), kCpuChunkTokens);
+  const LocalStageOptions stage = cpu_stage_options(options, runtime->loaded_.model->spec());
   TANDEM_TRY_ASSIGN(
       Pipeline pipeline, on_gpu ? load_on_gpu(runtime->loaded_, options)
                                 : make_local_pipeline(runtime->loaded_, stage, runtime->pool_));

@@ -15,6 +15,8 @@ class App;
 
 namespace tandem {
 
+class Terminal;
+
 /// Options of every subcommand that runs a model.
 struct RuntimeOptions {
   std::string model;  // empty: the bundled nano model
@@ -27,11 +29,27 @@ struct RuntimeOptions {
   bool exact = false;
 };
 
-/// Adds -m, -c, -t, --device, --chunk, --power, --exact to a subcommand.
+/// Adds -m, -t, --device, --chunk, --exact to a subcommand.
+void add_stage_options(CLI::App& command, RuntimeOptions& options);
+
+/// Those, -c and --power.
 void add_runtime_options(CLI::App& command, RuntimeOptions& options);
 
 /// options.model, or the bundled model's path. Errors: kNotFound says how to name a model.
 Result<std::string> resolve_model_path(const std::string& model);
+
+/// options.threads, or one for each core.
+int num_threads_of(const RuntimeOptions& options);
+
+/// Whether to use a GPU. Errors: kInvalidArgument for --exact on a GPU, and, if one was asked for,
+/// why there is none.
+Result<bool> wants_cuda(const RuntimeOptions& options);
+
+LocalStageOptions cpu_stage_options(const RuntimeOptions& options, const ModelSpec& spec);
+
+/// With a bar on `terminal` while the weights are loaded; it outlives the loading.
+CudaStageOptions cuda_stage_options(
+    const RuntimeOptions& options, const ModelSpec& spec, Terminal& terminal);
 
 /// Everything that generates, built and joined: one process, one local stage.
 class Runtime {

@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kGraphRowsMax = 16;
+constexpr int64_t kDecodeRowsMax = 16;  // of one run; recorded
 constexpr size_t kGraphsMax = 128;
 constexpr int64_t kLogitsRowsMin = 16;
 
@@ -42,7 +42,23 @@ struct StepLayout {
     segments = place(step.num_segments, sizeof(Segment));
     bytes = at;
   }
+
+  /// Of the arrays of all runs of a step, however it is split: a run of r rows takes at most
+  /// 4 * (4 r + 12) bytes for its integers and 16 r for its segments.
+  static constexpr int64_t bytes_max(int64_t num_rows) { return num_rows * 80; }
 };
+static_assert(sizeof(Segment) == 16);
+
+/// The rows from `begin` on that run together: of one phase, and of decode as many as one pass over
+/// the weights takes.
+std::span<const StepRow> next_run(std::span<const StepRow> rows, size_t begin) {
+  const Phase phase = rows[begin].phase;
+  const size_t rows_max =
+      phase == Phase::kDecode ? static_cast<size_t>(kDecodeRowsMax) : rows.size();
+  size_t end = begin + 1;
+  while (end < rows.size() && end - begin < rows_max && rows[end].phase == phase) ++end;
+  return rows.subspan(begin, end - begin);
+}
 
 template <class T>
 void copy_in(std::byte* to, const T* from, int64_t count) {
@@ -145,10 +161,7 @@ Status CudaStage::init(WeightSource& source, const CudaStageOptions& options) {
                   {stage.context_tokens, stage.rewind_tokens}, stage.num_banks, *device_));
   TANDEM_TRY_ASSIGN(values_, ValueTable::create(program_.values, stage.max_rows, *device_));
   arrays_.emplace(stage.max_rows);
-  StepRows largest;
-  largest.num_rows = largest.num_logits = stage.max_rows;
-  largest.num_segments = std::min(stage.max_rows, kBanksMax);
-  const int64_t step_bytes = StepLayout(largest).bytes;
+  const int64_t step_bytes = StepLayout::bytes_max(stage.max_rows);
   TANDEM_TRY_ASSIGN(step_device_, take(*device_, "step arrays", step_bytes));
   TANDEM_TRY_ASSIGN(step_host_, take(*pinned_, "step arrays", step_bytes));
   if (!program_.range.embeds || !program_.range.emits_logits) {
@@ -201,44 +214,54 @@ Status CudaStage::ensure_logits(int64_t num_rows) {
   return {};
 }
 
-Result<StepRows> CudaStage::upload_step(const StepRows& host) {
+Result<StepRows> CudaStage::upload_step(const StepRows& host, int64_t offset) {
   const StepLayout layout(host);
-  std::byte* at = step_host_->data();
-  copy_in(at + layout.token, host.token, host.num_rows);
-  copy_in(at + layout.pos, host.pos, host.num_rows);
-  copy_in(at + layout.segment, host.segment, host.num_rows);
-  copy_in(at + layout.logit_rows, host.logit_rows, host.num_logits);
-  copy_in(at + layout.segments, host.segments, host.num_segments);
-  TANDEM_TRY(
-      cuda::copy_async(step_device_->data(), at, static_cast<size_t>(layout.bytes), stream_));
-  const auto ints = [&](int64_t offset) {
-    return reinterpret_cast<const int32_t*>(step_device_->data() + offset);
-  };
+  std::byte* from = step_host_->data() + offset;
+  std::byte* to = step_device_->data() + offset;
+  copy_in(from + layout.token, host.token, host.num_rows);
+  copy_in(from + layout.pos, host.pos, host.num_rows);
+  copy_in(from + layout.segment, host.segment, host.num_rows);
+  copy_in(from + layout.logit_rows, host.logit_rows, host.num_logits);
+  copy_in(from + layout.segments, host.segments, host.num_segments);
+  TANDEM_TRY(cuda::copy_async(to, from, static_cast<size_t>(layout.bytes), stream_));
+  const auto ints = [&](int64_t at) { return reinterpret_cast<const int32_t*>(to + at); };
   StepRows step = host;
   step.token = ints(layout.token);
   step.pos = ints(layout.pos);
   step.segment = ints(layout.segment);
   step.logit_rows = ints(layout.logit_rows);
-  step.segments = reinterpret_cast<const Segment*>(step_device_->data() + layout.segments);
+  step.segments = reinterpret_cast<const Segment*>(to + layout.segments);
   return step;
 }
 
-CudaStage::GraphKey CudaStage::key_of(const StepRows& host) const {
+CudaStage::GraphKey CudaStage::key_of(const StepRows& host, const RunPlace& place) const {
   int64_t end = 0;
   for (int64_t i = 0; i < host.num_segments; ++i) {
     const Segment& segment = host.host_segments[i];
     end = std::max(end, int64_t{segment.first_pos} + segment.num_rows);
   }
   const auto reached = std::lower_bound(bucket_starts_.begin(), bucket_starts_.end(), end);
-  return {host.num_rows, host.num_segments, host.num_logits, reached - bucket_starts_.begin()};
+  return {host.num_rows, host.num_segments, host.num_logits, reached - bucket_starts_.begin(),
+          place.array_bytes, place.logits};
 }
 
-Status CudaStage::run(const StepRows& step, Rows logits) {
+Rows CudaStage::logits_at(int64_t first, int64_t count) const {
+  if (!program_.range.emits_logits) return {};
+  return {
+      reinterpret_cast<float*>(logits_device_->data()) + first * info_.vocab_size, count,
+      info_.vocab_size, info_.vocab_size};
+}
+
+Status CudaStage::run(Phase phase, const StepRows& step, const RunPlace& place) {
+  const Rows logits = logits_at(place.logits, step.num_logits);
+  Exec exec = exec_;
+  exec.phase = phase;
+  const bool is_decode = phase == Phase::kDecode;
   // A step of few rows leaves most of the device idle; a long one fills it without a second queue.
-  parts_.side = use_two_queues_ && step.num_rows <= kGraphRowsMax ? side_.get() : nullptr;
-  const auto queue_work = [&] { return run_program(exec_, parts_, step, logits); };
-  if (!use_graphs_ || step.num_rows > kGraphRowsMax) return queue_work();
-  const GraphKey key = key_of(step);
+  parts_.side = use_two_queues_ && is_decode ? side_.get() : nullptr;
+  const auto queue_work = [&] { return run_program(exec, parts_, step, logits); };
+  if (!use_graphs_ || !is_decode) return queue_work();
+  const GraphKey key = key_of(step, place);
   const auto found = graphs_.find(key);
   if (found != graphs_.end()) return found->second.launch(stream_);
   // The direct run takes what scratch memory is missing, which a recording could not.
@@ -249,51 +272,69 @@ Status CudaStage::run(const StepRows& step, Rows logits) {
   return {};
 }
 
-Status CudaStage::submit(const WorkItem& item) {
-  TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
-  TANDEM_TRY(arrays_->fill(*item.batch, *banks_, info_.vocab_size));
+Status CudaStage::queue_run(
+    std::span<const StepRow> rows, ConstRows boundary, RunPlace& place) {
+  TANDEM_TRY(arrays_->fill(rows, *banks_, info_.vocab_size));
   const StepRows host = arrays_->view();
-  if (!program_.range.embeds) {
-    TANDEM_REQUIRE(
-        item.boundary.rows == host.num_rows && item.boundary.cols == info_.boundary_width,
-        str_cat(
-            "boundary is [", item.boundary.rows, ", ", item.boundary.cols, "], needs [",
-            host.num_rows, ", ", info_.boundary_width, "]"));
-  }
-  if (program_.range.emits_logits) TANDEM_TRY(ensure_logits(host.num_logits));
-  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host));
+  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host, place.array_bytes));
   const Rows streams = values_->rows(program_.streams, host.num_rows);
   const auto boundary_bytes =
       static_cast<size_t>(host.num_rows * info_.boundary_width) * sizeof(float);
+  auto* staged = boundary_host_ == nullptr ? nullptr
+                                           : reinterpret_cast<float*>(boundary_host_->data()) +
+                                                 place.rows * info_.boundary_width;
   if (!program_.range.embeds) {
-    auto* staged = reinterpret_cast<float*>(boundary_host_->data());
     for (int64_t t = 0; t < host.num_rows; ++t) {
-      std::copy_n(item.boundary.row(t), info_.boundary_width, staged + t * info_.boundary_width);
+      std::copy_n(
+          boundary.row(place.rows + t), info_.boundary_width, staged + t * info_.boundary_width);
     }
     TANDEM_TRY(cuda::copy_async(streams.data, staged, boundary_bytes, stream_));
   }
-  Rows logits;
-  if (program_.range.emits_logits) {
-    logits = {
-        reinterpret_cast<float*>(logits_device_->data()), host.num_logits, info_.vocab_size,
-        info_.vocab_size};
-  }
-  TANDEM_TRY(run(step, logits));
-  result_ = {};
-  if (program_.range.emits_logits) {
-    const auto bytes = static_cast<size_t>(host.num_logits * info_.vocab_size) * sizeof(float);
-    TANDEM_TRY(cuda::copy_async(logits_host_->data(), logits.data, bytes, stream_));
-    result_.logits = {
-        reinterpret_cast<const float*>(logits_host_->data()), host.num_logits, info_.vocab_size,
-        info_.vocab_size};
-  } else {
-    TANDEM_TRY(cuda::copy_async(boundary_host_->data(), streams.data, boundary_bytes, stream_));
-    result_.boundary = {
-        reinterpret_cast<const float*>(boundary_host_->data()), host.num_rows, info_.boundary_width,
-        info_.boundary_width};
+  TANDEM_TRY(run(rows.front().phase, step, place));
+  if (!program_.range.emits_logits) {
+    TANDEM_TRY(cuda::copy_async(staged, streams.data, boundary_bytes, stream_));
   }
   for (const Segment& segment : arrays_->segments()) {
     banks_->advance(segment.bank, segment.num_rows);
+  }
+  place.rows += host.num_rows;
+  place.logits += host.num_logits;
+  place.array_bytes += StepLayout(host).bytes;
+  return {};
+}
+
+Status CudaStage::submit(const WorkItem& item) {
+  TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
+  const std::span<const StepRow> rows = item.batch->rows;
+  TANDEM_TRY(arrays_->fill(rows, *banks_, info_.vocab_size));  // all is checked before any row runs
+  const StepRows all = arrays_->view();
+  const int64_t num_rows = all.num_rows;
+  const int64_t num_logits = all.num_logits;
+  if (!program_.range.embeds) {
+    TANDEM_REQUIRE(
+        item.boundary.rows == num_rows && item.boundary.cols == info_.boundary_width,
+        str_cat(
+            "boundary is [", item.boundary.rows, ", ", item.boundary.cols, "], needs [", num_rows,
+            ", ", info_.boundary_width, "]"));
+  }
+  if (program_.range.emits_logits) TANDEM_TRY(ensure_logits(num_logits));
+  RunPlace place;
+  while (place.rows < num_rows) {
+    TANDEM_TRY(
+        queue_run(next_run(rows, static_cast<size_t>(place.rows)), item.boundary, place));
+  }
+  result_ = {};
+  if (program_.range.emits_logits) {
+    const Rows logits = logits_at(0, num_logits);
+    const auto bytes = static_cast<size_t>(num_logits * info_.vocab_size) * sizeof(float);
+    TANDEM_TRY(cuda::copy_async(logits_host_->data(), logits.data, bytes, stream_));
+    result_.logits = {
+        reinterpret_cast<const float*>(logits_host_->data()), num_logits, info_.vocab_size,
+        info_.vocab_size};
+  } else {
+    result_.boundary = {
+        reinterpret_cast<const float*>(boundary_host_->data()), num_rows, info_.boundary_width,
+        info_.boundary_width};
   }
   has_result_ = true;
   return {};
@@ -310,15 +351,15 @@ Result<std::vector<float>> CudaStage::time_ops(const StepBatch& batch, int num_r
   TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
   TANDEM_REQUIRE(
       program_.range.embeds && program_.range.emits_logits, "only a whole model is timed");
-  TANDEM_TRY(arrays_->fill(batch, *banks_, info_.vocab_size));
+  TANDEM_TRY(arrays_->fill(batch.rows, *banks_, info_.vocab_size));
   const StepRows host = arrays_->view();
   TANDEM_TRY(ensure_logits(host.num_logits));
-  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host));
-  const Rows logits = {
-      reinterpret_cast<float*>(logits_device_->data()), host.num_logits, info_.vocab_size,
-      info_.vocab_size};
+  TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host, 0));
+  const Rows logits = logits_at(0, host.num_logits);
+  Exec exec = exec_;
+  exec.phase = batch.rows.front().phase;
   parts_.side = nullptr;
-  TANDEM_TRY(run_program(exec_, parts_, step, logits));
+  TANDEM_TRY(run_program(exec, parts_, step, logits));
 
   const size_t num_ops = program_.ops.size();
   std::vector<cuda::Event> events;
@@ -331,7 +372,7 @@ Result<std::vector<float>> CudaStage::time_ops(const StepBatch& batch, int num_r
     if (recorded.ok()) recorded = events[idx].record_in_graph(stream_);
   };
   TANDEM_TRY_ASSIGN(const cuda::Graph graph, cuda::Graph::capture(stream_, [&]() -> Status {
-                      TANDEM_TRY(run_program(exec_, parts_, step, logits, &before_op));
+                      TANDEM_TRY(run_program(exec, parts_, step, logits, &before_op));
                       TANDEM_TRY(recorded);
                       return events[num_ops].record_in_graph(stream_);
                     }));

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -78,9 +79,18 @@ class CudaStage final : public StageExecutor {
     int64_t num_rows;
     int64_t num_segments;
     int64_t num_logits;
-    int64_t bucket;  // how many of bucket_starts_ the longest row has reached
+    int64_t bucket;       // how many of bucket_starts_ the longest row has reached
+    int64_t array_bytes;  // RunPlace
+    int64_t first_logits;
 
     friend auto operator<=>(const GraphKey&, const GraphKey&) = default;
+  };
+
+  /// What the runs before took of a step's rows, arrays and logits.
+  struct RunPlace {
+    int64_t rows = 0;
+    int64_t logits = 0;
+    int64_t array_bytes = 0;
   };
 
   /// Its stream and scratch memory are its own, so that the two queues never share a buffer.
@@ -89,11 +99,16 @@ class CudaStage final : public StageExecutor {
   CudaStage(std::shared_ptr<const Model> model, Program program, cuda::Stream stream);
   Status init(WeightSource& source, const CudaStageOptions& options);
   Status check_bank(int64_t bank) const;
-  /// Copies the step's arrays to the device and gives views of them there.
-  Result<StepRows> upload_step(const StepRows& host);
+  /// Copies arrays to the device, `offset` bytes into those of the step, and gives views of them
+  /// there.
+  Result<StepRows> upload_step(const StepRows& host, int64_t offset);
   Status ensure_logits(int64_t num_rows);
-  Status run(const StepRows& step, Rows logits);
-  GraphKey key_of(const StepRows& host) const;
+  Rows logits_at(int64_t first, int64_t count) const;
+  /// Queues rows of one phase, and moves `place` behind them. A step that has both phases is a run
+  /// for each, so that a row's result does not depend on which rows it shares a step with.
+  Status queue_run(std::span<const StepRow> rows, ConstRows boundary, RunPlace& place);
+  Status run(Phase phase, const StepRows& step, const RunPlace& place);
+  GraphKey key_of(const StepRows& host, const RunPlace& place) const;
 
   std::shared_ptr<const Model> model_;
   Program program_;

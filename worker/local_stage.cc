@@ -77,7 +77,7 @@ LocalStage::LocalStage(
 
 Status LocalStage::submit(const WorkItem& item) {
   TANDEM_REQUIRE(!has_result_, "collect the result of the last step first");
-  TANDEM_TRY(arrays_.fill(*item.batch, banks_, info_.vocab_size));
+  TANDEM_TRY(arrays_.fill(item.batch->rows, banks_, info_.vocab_size));
   const StepRows step = arrays_.view();
   const Rows streams = values_.rows(program_.streams, step.num_rows);
   if (!program_.range.embeds) {

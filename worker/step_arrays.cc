@@ -15,7 +15,8 @@ StepArrays::StepArrays(int64_t max_rows) : max_rows_(max_rows), bank_seen_(kBank
   segments_.reserve(size);
 }
 
-Status StepArrays::fill(const StepBatch& batch, const BankStore& banks, int64_t vocab_size) {
+Status StepArrays::fill(
+    std::span<const StepRow> rows, const BankStore& banks, int64_t vocab_size) {
   token_.clear();
   pos_.clear();
   segment_.clear();
@@ -23,21 +24,20 @@ Status StepArrays::fill(const StepBatch& batch, const BankStore& banks, int64_t 
   segments_.clear();
   std::fill(bank_seen_.begin(), bank_seen_.end(), uint8_t{0});
   TANDEM_REQUIRE(
-      !batch.rows.empty() && static_cast<int64_t>(batch.rows.size()) <= max_rows_,
-      str_cat("a step of ", batch.rows.size(), " rows; this stage takes 1 to ", max_rows_));
-  for (size_t i = 0; i < batch.rows.size(); ++i) {
-    const StepRow& row = batch.rows[i];
+      !rows.empty() && static_cast<int64_t>(rows.size()) <= max_rows_,
+      str_cat("a step of ", rows.size(), " rows; this stage takes 1 to ", max_rows_));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const StepRow& row = rows[i];
     TANDEM_REQUIRE(
         row.token >= 0 && row.token < vocab_size,
         str_cat("row ", i, ": token ", row.token, " is outside the vocabulary of ", vocab_size));
-    TANDEM_TRY(add_row(batch, i, banks));
+    TANDEM_TRY(add_row(row, i, banks));
     if (row.wants_logits) logit_rows_.push_back(static_cast<int32_t>(i));
   }
   return {};
 }
 
-Status StepArrays::add_row(const StepBatch& batch, size_t row_idx, const BankStore& banks) {
-  const StepRow& row = batch.rows[row_idx];
+Status StepArrays::add_row(const StepRow& row, size_t row_idx, const BankStore& banks) {
   const bool continues = !segments_.empty() && segments_.back().bank == row.bank;
   if (!continues) {
     TANDEM_REQUIRE(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -16,15 +17,15 @@ class StepArrays {
  public:
   explicit StepArrays(int64_t max_rows);
 
-  /// Checks the batch against StepBatch's rules and fills the arrays.
+  /// Checks the rows against StepBatch's rules and fills the arrays.
   /// Errors: kInvalidArgument names the row.
-  Status fill(const StepBatch& batch, const BankStore& banks, int64_t vocab_size);
+  Status fill(std::span<const StepRow> rows, const BankStore& banks, int64_t vocab_size);
 
   StepRows view() const;
   const std::vector<Segment>& segments() const { return segments_; }
 
  private:
-  Status add_row(const StepBatch& batch, size_t row_idx, const BankStore& banks);
+  Status add_row(const StepRow& row, size_t row_idx, const BankStore& banks);
 
   int64_t max_rows_;
   std::vector<int32_t> token_;

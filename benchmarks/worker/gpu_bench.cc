@@ -158,7 +158,7 @@ class GpuBench {
         for (int64_t pos = begin; pos < end; ++pos) {
           batch.rows.push_back(
               {0, static_cast<int32_t>(pos), static_cast<int32_t>(pos * 7919 % 100000),
-               pos + 1 == length});
+               pos + 1 == length, Phase::kPrefill});
         }
         TANDEM_TRY(step(batch));
       }
@@ -182,7 +182,7 @@ class GpuBench {
       for (int64_t i = 0; i < rows; ++i) {
         batch.rows.push_back(
             {0, static_cast<int32_t>(position + i), static_cast<int32_t>(i * 7919 % 100000),
-             i + 1 == rows});
+             i + 1 == rows, Phase::kPrefill});
       }
     } else {
       for (int64_t b = 0; b < rows; ++b) stage_->banks().assume_length(b, position);

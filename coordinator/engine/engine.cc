@@ -121,11 +121,13 @@ Result<ConstRows> Engine::run_rows(std::span<const PlannedRows> plan) {
   for (const PlannedRows& part : plan) {
     const Sequence& sequence = *running_[part.sequence_idx];
     const int64_t end = sequence.num_done + part.num_rows;
+    const auto num_prompt = static_cast<int64_t>(sequence.request.prompt.size());
     for (int64_t pos = sequence.num_done; pos < end; ++pos) {
       const bool is_last = pos + 1 == static_cast<int64_t>(sequence.tokens.size());
       batch_.rows.push_back(
           {static_cast<int32_t>(sequence.bank), static_cast<int32_t>(pos), sequence.tokens[pos],
-           is_last && sequence.request.max_tokens > 0});
+           is_last && sequence.request.max_tokens > 0,
+           pos < num_prompt ? Phase::kPrefill : Phase::kDecode});
     }
   }
   ++stats_.steps;

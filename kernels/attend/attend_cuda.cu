@@ -548,8 +548,7 @@ Status attend_prefill(const Exec& exec, AttendParams params) {
 
 template <class T>
 Status attend_typed(const Exec& exec, const AttendParams& params) {
-  return params.args.step.num_rows <= cuda::kDecodeRowsMax ? attend_decode<T>(exec, params)
-                                                           : attend_prefill<T>(exec, params);
+  return cuda::is_prefill(exec) ? attend_prefill<T>(exec, params) : attend_decode<T>(exec, params);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ Status compress_cuda(const Exec& exec, const CompressArgs& args) {
   const Rows& projected = args.projected;
   const Rows u = {projected.data, n, width, projected.stride};
   const Rows g = {projected.data + width, n, width, projected.stride};
-  if (cuda::is_prefill(exec, n) && cuda::gemm_takes(args.kv) && cuda::gemm_takes(args.gate)) {
+  if (cuda::is_prefill(exec) && cuda::gemm_takes(args.kv) && cuda::gemm_takes(args.gate)) {
     TANDEM_TRY(cuda::gemm_linears(exec, args.x, {{{args.kv, u}, {args.gate, g}}}));
   } else {
     const std::array<cuda::GemvPart, 2> parts = {{{args.x, args.kv, u}, {args.x, args.gate, g}}};
@@ -156,7 +156,7 @@ Status compress_cuda(const Exec& exec, const CompressArgs& args) {
   }
   const dim3 grid(static_cast<unsigned>(n));
   const dim3 cta(static_cast<unsigned>((args.row_dim + 31) / 32 * 32));
-  if (n <= cuda::kDecodeRowsMax) {
+  if (!cuda::is_prefill(exec)) {
     return cuda::launch("compress", compress_segment_kernel, grid, cta, 0, exec.stream, args);
   }
   TANDEM_TRY(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/thread_pool.h"
+#include "kernels/core/phase.h"
 #include "kernels/core/scratch.h"
 #include "kernels/cpu/isa.h"
 
@@ -18,6 +19,7 @@ enum class Numerics { kExact, kFast };
 struct Exec {
   Device device = Device::kCpu;
   Numerics numerics = Numerics::kExact;
+  Phase phase = Phase::kDecode;
   ThreadPool* pool = nullptr;     // CPU
   CpuIsa isa = CpuIsa::kBest;     // CPU, kFast: every choice gives the same bits
   CUstream_st* stream = nullptr;  // CUDA; never the default stream

@@ -30,7 +30,7 @@ using ConstIntRows = RowsOf<const int32_t>;
 /// field of all blocks of the row, one field after the other, blocks in order:
 ///   Q8_0     q (32 bytes a block), d (2)
 ///   Q2_K     q (64), scales (16), d and dmin (4)
-///   IQ2_XXS  q (64), d (2)
+///   IQ2_XXS  q (64, in the order of kernels/linear/iq2_words.cuh), d (2)
 ///   MXFP4    q (16), e (1)
 enum class WeightLayout : uint8_t { kBlocks, kPlanes };
 

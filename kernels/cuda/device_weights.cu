@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/error.h"
+#include "kernels/linear/iq2_words.cuh"
 #include "model/formats/blocks.h"
 
 namespace tandem::cuda {
@@ -23,13 +24,13 @@ constexpr Fields plane_fields(DType dtype) {
   switch (dtype) {
     case DType::kQ8_0: return {2, {{2, 32}, {0, 2}}};
     case DType::kQ2_K: return {3, {{16, 64}, {0, 16}, {80, 4}}};
-    case DType::kIQ2_XXS: return {2, {{2, 64}, {0, 2}}};
     case DType::kMXFP4: return {2, {{1, 16}, {0, 1}}};
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
     case DType::kQ4_K:
     case DType::kQ6_K:
+    case DType::kIQ2_XXS:  // to_iq2_words_kernel
     case DType::kI32: break;
   }
   return {};
@@ -49,6 +50,24 @@ __global__ void to_planes_kernel(
     for (int i = 0; i < bytes; ++i) plane[block * bytes + i] = from[i];
     plane += num_blocks * bytes;
   }
+}
+
+// One thread a block. The words of a block are read by halves: it starts on two bytes.
+__global__ void to_iq2_words_kernel(
+    const std::byte* blocks, std::byte* to, int64_t to_row_bytes, int64_t num_rows,
+    int64_t num_blocks) {
+  const int64_t idx = static_cast<int64_t>(blockIdx.x) * kNumThreads + threadIdx.x;
+  if (idx >= num_rows * num_blocks) return;
+  const int64_t block = idx % num_blocks;
+  const auto* halves = reinterpret_cast<const uint16_t*>(blocks + idx * sizeof(BlockIQ2XXS));
+  uint32_t file[kIq2Words];
+  for (int i = 0; i < kIq2Words; ++i) {
+    file[i] = halves[1 + 2 * i] | static_cast<uint32_t>(halves[2 + 2 * i]) << 16;
+  }
+  std::byte* row = to + idx / num_blocks * to_row_bytes;
+  auto* words = reinterpret_cast<uint32_t*>(row + block * 64);
+  for (int i = 0; i < kIq2Words; ++i) words[i] = iq2_word(file, i / 4, i % 4);
+  reinterpret_cast<uint16_t*>(row + num_blocks * 64)[block] = halves[0];
 }
 
 __device__ uint32_t hash(uint64_t seed, uint64_t idx) {
@@ -179,6 +198,11 @@ Status convert_weight(const std::byte* blocks, const WeightView& to, const Strea
         "convert_weight");
   }
   const int64_t num_blocks = to.cols / block_values(to.dtype);
+  if (to.dtype == DType::kIQ2_XXS) {
+    to_iq2_words_kernel<<<ctas_for(to.rows * num_blocks), kNumThreads, 0, stream.get()>>>(
+        blocks, const_cast<std::byte*>(to.data), to.row_bytes, to.rows, num_blocks);
+    return to_status(cudaGetLastError(), "convert_weight");
+  }
   to_planes_kernel<<<ctas_for(to.rows * num_blocks), kNumThreads, 0, stream.get()>>>(
       blocks, const_cast<std::byte*>(to.data), to.row_bytes, to.rows, num_blocks,
       block_bytes(to.dtype), plane_fields(to.dtype));

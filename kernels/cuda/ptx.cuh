@@ -6,7 +6,8 @@
 
 namespace tandem::cuda {
 
-// Single instructions. Every kernel that launch() starts calls pdl_wait() before it touches what
+// Single instructions; those of copies with barriers are in barrier.cuh, of the matrix units for
+// f16 in mma.cuh and wgmma.cuh, and there is no inline assembly elsewhere. Every kernel that launch() starts calls pdl_wait() before it touches what
 // another kernel wrote or reads, and every thread of it does.
 
 /// Waits until the kernels queued before this one are done and their writes are visible.
@@ -45,6 +46,45 @@ __device__ __forceinline__ uint2 load_once(const uint2* data) {
   uint2 v;
   asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(data));
   return v;
+}
+
+__device__ __forceinline__ uint32_t load_once(const uint32_t* data) {
+  uint32_t v;
+  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(data));
+  return v;
+}
+__device__ __forceinline__ uint32_t load_once(const uint16_t* data) {
+  uint32_t v;
+  asm("{.reg .b16 h; ld.global.nc.u16 h, [%1]; cvt.u32.u16 %0, h;}" : "=r"(v) : "l"(data));
+  return v;
+}
+
+/// Starts to copy 16 bytes from device to shared memory, past L1; copy_async_commit() ends a group.
+__device__ __forceinline__ void copy_async_16(uint32_t shared, const void* global) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
+}
+/// The same for 8 bytes.
+__device__ __forceinline__ void copy_async_8(uint32_t shared, const void* global) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(global) : "memory");
+}
+
+/// The f16 of `value` in the low half.
+__device__ __forceinline__ uint32_t to_half_bits(float value) {
+  uint32_t bits = 0;
+  asm("{.reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.u32.u16 %0, h;}" : "=r"(bits) : "f"(value));
+  return bits;
+}
+__device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
+  float value = 0;
+  asm("{.reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h;}" : "=f"(value) : "r"(bits));
+  return value;
+}
+
+/// About 1 / x; subnormal numbers count as zero.
+__device__ __forceinline__ float approximate_reciprocal(float x) {
+  float r = 0;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
 }
 
 /// d += a b for int8: a 16 x 32, b 32 x 8, d 16 x 8.

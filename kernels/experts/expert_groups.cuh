@@ -4,53 +4,59 @@
 
 #include <cstdint>
 
+#include "kernels/linear/tile_dot.cuh"
+
 namespace tandem::cuda {
 
 inline constexpr int kExpertRowsMax = 16;  // activation rows of a pass
 inline constexpr int kExpertTopKMax = 16;
 inline constexpr int kExpertPairsMax = kExpertRowsMax * kExpertTopKMax;
 
-/// The distinct experts that the rows of a pass chose, in the order in which they first appear, and
-/// for each the slot that a row gave it. In shared memory.
+/// The work of a pass: each group is an expert and up to four (row, slot) pairs that chose it, as
+/// many as one matrix instruction multiplies. An expert that more rows chose has more groups. In
+/// shared memory.
 struct ExpertGroups {
   int count;
   int expert[kExpertPairsMax];
-  int8_t slot[kExpertPairsMax][kExpertRowsMax];  // -1: the row did not choose the expert
-  int ids[kExpertPairsMax];                      // [row * top_k + slot]
-  int rank[kExpertPairsMax];                     // of a first appearance; else -1
+  int8_t num_pairs[kExpertPairsMax];
+  int16_t pair[kExpertPairsMax][kQuadRows];  // row * top_k + slot
 };
 
-/// Builds the groups with the whole CTA of kNumThreads >= kExpertPairsMax threads. Ends with a
-/// barrier.
+/// Builds the groups with the whole CTA of kNumThreads >= kExpertPairsMax threads, in the order in
+/// which their first pairs appear. Ends with a barrier.
 template <int kNumThreads>
 __device__ __forceinline__ void build_groups(
     const int32_t* expert_ids, int64_t stride, int num_rows, int top_k, ExpertGroups& groups) {
   static_assert(kNumThreads >= kExpertPairsMax);
+  __shared__ int ids[kExpertPairsMax];
+  __shared__ int starts[kNumThreads];  // 1: the pair begins a group
   const int idx = threadIdx.x;
   const int num_pairs = num_rows * top_k;
-  if (idx < num_pairs) groups.ids[idx] = expert_ids[idx / top_k * stride + idx % top_k];
+  const bool is_pair = idx < num_pairs;
+  if (is_pair) ids[idx] = expert_ids[idx / top_k * stride + idx % top_k];
   __syncthreads();
-  int first = idx;  // where this pair's expert first appears
-  if (idx < num_pairs) {
-    for (int i = idx - 1; i >= 0; --i) {
-      if (groups.ids[i] == groups.ids[idx]) first = i;
-    }
-    groups.rank[idx] = first == idx ? 0 : -1;
-  }
-  const int num_first = __syncthreads_count(idx < num_pairs && first == idx);
-  if (idx < num_pairs && first == idx) {
+  const int own = is_pair ? ids[idx] : -1;
+  int before = 0;  // pairs of this expert in front of this one
+#pragma unroll 8
+  for (int i = 0; i < num_pairs; ++i) before += i < idx && ids[i] == own ? 1 : 0;
+  const bool starts_group = is_pair && before % kQuadRows == 0;
+  starts[idx] = starts_group ? 1 : 0;
+  const int count = __syncthreads_count(starts_group);
+  if (starts_group) {
     int rank = 0;
-    for (int i = 0; i < idx; ++i) rank += groups.rank[i] >= 0 ? 1 : 0;
-    groups.expert[rank] = groups.ids[idx];
-    for (int t = 0; t < kExpertRowsMax; ++t) {
-      int slot = -1;
-      for (int k = 0; t < num_rows && k < top_k; ++k) {
-        if (groups.ids[t * top_k + k] == groups.ids[idx]) slot = k;
-      }
-      groups.slot[rank][t] = static_cast<int8_t>(slot);
+#pragma unroll 8
+    for (int i = 0; i < num_pairs; ++i) rank += i < idx ? starts[i] : 0;
+    int found = 0;
+#pragma unroll 8
+    for (int i = 0; i < num_pairs; ++i) {
+      if (i < idx || ids[i] != own || found == kQuadRows) continue;
+      groups.pair[rank][found] = static_cast<int16_t>(i);
+      ++found;
     }
+    groups.expert[rank] = own;
+    groups.num_pairs[rank] = static_cast<int8_t>(found);
   }
-  if (idx == 0) groups.count = num_first;
+  if (idx == 0) groups.count = count;
   __syncthreads();
 }
 

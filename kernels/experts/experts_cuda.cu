@@ -9,7 +9,7 @@
 namespace tandem::detail {
 
 Status experts_cuda(const Exec& exec, const ExpertsArgs& args) {
-  if (cuda::is_prefill(exec, args.x.rows) && experts_prefill_takes(args)) {
+  if (cuda::is_prefill(exec) && experts_prefill_takes(args)) {
     return experts_prefill_cuda(exec, args);
   }
   if (exec.numerics == Numerics::kExact || !has_expert_dots(args)) {

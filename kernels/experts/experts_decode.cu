@@ -15,7 +15,7 @@ namespace tandem::detail {
 namespace {
 
 constexpr int kCtasPerSm = 2;
-constexpr int kGateUpCtasPerSm = 3;  // of one activation row, whose kernel needs fewer registers
+constexpr int kGateUpCtasPerSm = 3;  // of few activation rows, whose kernel needs fewer registers
 
 unsigned num_resident(int64_t items, int ctas_per_sm) {
   return static_cast<unsigned>(
@@ -26,14 +26,15 @@ template <DType kDType>
 Status launch_gate_up(const Exec& exec, const cuda::GateUpArgs& args) {
   const unsigned ctas = num_resident(
       args.shared_items + args.op.expert_ids.cols * args.num_rows * args.items_per_expert,
-      args.num_rows == 1 ? kGateUpCtasPerSm : kCtasPerSm);
+      args.num_rows <= 4 ? kGateUpCtasPerSm : kCtasPerSm);
   size_t shared_bytes = cuda::table_bytes<kDType>();
   if (args.num_rows == 1) {
-    shared_bytes += static_cast<size_t>(cuda::int8_rows_bytes(1, args.op.x.cols));
+    shared_bytes += static_cast<size_t>(cuda::code_rows_bytes(1, args.op.x.cols));
   }
-  const auto kernel = args.num_rows == 1   ? cuda::gate_up_kernel<kDType, 1, true>
-                      : args.num_rows <= 8 ? cuda::gate_up_kernel<kDType, 1, false>
-                                           : cuda::gate_up_kernel<kDType, 2, false>;
+  const auto kernel = args.num_rows == 1   ? cuda::gate_up_kernel<kDType, 1>
+                      : args.num_rows <= 4 ? cuda::gate_up_kernel<kDType, 4>
+                      : args.num_rows <= 8 ? cuda::gate_up_kernel<kDType, 8>
+                                           : cuda::gate_up_kernel<kDType, 16>;
   return cuda::launch(
       "experts gate_up", kernel, ctas, cuda::kExpertThreads, shared_bytes, exec.stream, args);
 }
@@ -46,9 +47,10 @@ Status launch_down(const Exec& exec, const cuda::DownArgs& args) {
   const size_t shared_bytes =
       cuda::table_bytes<kDType>() +
       static_cast<size_t>(cuda::down_sums(args.num_rows, top_k)) * sizeof(float);
-  const auto kernel = args.num_rows == 1   ? cuda::down_kernel<kDType, 1, true>
-                      : args.num_rows <= 8 ? cuda::down_kernel<kDType, 1, false>
-                                           : cuda::down_kernel<kDType, 2, false>;
+  const auto kernel = args.num_rows == 1   ? cuda::down_kernel<kDType, 1>
+                      : args.num_rows <= 4 ? cuda::down_kernel<kDType, 4>
+                      : args.num_rows <= 8 ? cuda::down_kernel<kDType, 8>
+                                           : cuda::down_kernel<kDType, 16>;
   return cuda::launch(
       "experts down", kernel, ctas, cuda::kExpertThreads, shared_bytes, exec.stream, args);
 }
@@ -78,7 +80,7 @@ int num_tiles(int64_t rows) {
 }  // namespace
 
 bool has_expert_dots(const ExpertsArgs& args) {
-  return cuda::has_int8_dot(args.gate.first.dtype) && cuda::has_int8_dot(args.down.first.dtype) &&
+  return cuda::has_code_dot(args.gate.first.dtype) && cuda::has_code_dot(args.down.first.dtype) &&
          args.shared_gate.dtype == DType::kQ8_0 && args.shared_up.dtype == DType::kQ8_0 &&
          args.shared_down.dtype == DType::kQ8_0 && args.shared_down.cols == args.down.first.cols &&
          args.expert_ids.cols <= cuda::kExpertTopKMax;
@@ -102,7 +104,7 @@ Status experts_decode_cuda(const Exec& exec, const ExpertsArgs& args) {
   std::array<std::byte*, 1> packed = {};
   if (n > 1) {
     const std::array<ConstRows, 1> xs = {args.x};
-    TANDEM_TRY(cuda::pack_int8_rows(exec, xs, packed));
+    TANDEM_TRY(cuda::pack_code_rows(exec, xs, packed));
     gate_up.packed = packed[0];
   }
   TANDEM_TRY(with_dot_type(args.gate.first.dtype, [&]<DType kDType>() {
@@ -114,7 +116,7 @@ Status experts_decode_cuda(const Exec& exec, const ExpertsArgs& args) {
   down.middle_cols = static_cast<int>(expert_dim);
   down.num_rows = static_cast<int>(n);
   const std::array<ConstRows, 1> middles = {middle};
-  TANDEM_TRY(cuda::pack_int8_rows(exec, middles, packed));
+  TANDEM_TRY(cuda::pack_code_rows(exec, middles, packed));
   down.packed = packed[0];
   return with_dot_type(
       args.down.first.dtype, [&]<DType kDType>() { return launch_down<kDType>(exec, down); });

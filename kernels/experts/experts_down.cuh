@@ -27,75 +27,35 @@ constexpr int64_t down_sums(int64_t num_rows, int64_t top_k) {
   return kExpertWarps * num_rows * (top_k + 1) * kExpertTile;
 }
 
-/// The lane's view when activation row t is the packed middle row of its slot; slot[t] < 0: none,
-/// and the lane reads any row.
-template <int kCols8, bool kOneRow, class SlotOf>
-__device__ __forceinline__ Int8Lane<kCols8, kOneRow> middle_lane(
-    const Int8Rows& rows, int num_rows, int num_slots, const SlotOf& slot_of) {
-  const int group = threadIdx.x % kWarpLanes / 4;
-  const int pair = threadIdx.x % 4;
-  const auto row_of = [&](int t) {
-    const int slot = t < num_rows ? slot_of(t) : -1;
-    return slot < 0 ? 0 : t * num_slots + slot;
-  };
-  Int8Lane<kCols8, kOneRow> lane;
-#pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-    const int row = row_of(8 * c + group);
-    lane.q[c] = rows.q + row * rows.q_stride + 8 * pair;
-    lane.sum[c] = rows.sum + row * (rows.cols / 16);
-    for (int i = 0; i < 2; ++i) {
-      lane.d[c][i] = rows.d + row_of(8 * c + 2 * pair + i) * (rows.cols / 32);
-    }
-  }
-  return lane;
-}
-
-/// A warp's sums of a tile to where those of the rows' slots stand.
-template <int kCols8, class SlotOf>
+/// A warp's sums of a tile to where those of its rows' slots stand: acc[c] is of the pair
+/// pair_of(4 c + this lane's), [row * num_slots + slot], or of none if that is negative.
+template <int kQuads, class PairOf>
 __device__ __forceinline__ void keep_sums(
-    const float (&acc)[kCols8][4], int num_rows, int num_slots, const SlotOf& slot_of,
-    float* warp_sums) {
+    const float (&acc)[kQuads][2], const PairOf& pair_of, float* warp_sums) {
   const int lane = threadIdx.x % kWarpLanes;
 #pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int t = 8 * c + lane % 4 * 2 + i;
-      const int slot = t < num_rows ? slot_of(t) : -1;
-      if (slot < 0) continue;
-      float* to = warp_sums + (t * num_slots + slot) * kExpertTile + lane / 4;
-      to[0] = acc[c][i];
-      to[8] = acc[c][2 + i];
-    }
+  for (int c = 0; c < kQuads; ++c) {
+    const int pair = pair_of(kQuadRows * c + lane % 4);
+    if (pair < 0) continue;
+    float* to = warp_sums + pair * kExpertTile + lane / 4;
+    to[0] = acc[c][0];
+    to[8] = acc[c][1];
   }
 }
 
-template <DType kDType, int kCols8, bool kOneRow, class SlotOf>
-__device__ __forceinline__ void down_tile(
-    const WeightView& weight, int first, const Int8Lane<kCols8, kOneRow>& x,
-    const DotTables* tables, int num_rows, int num_slots, const SlotOf& slot_of, float* warp_sums) {
-  const int warp = threadIdx.x / kWarpLanes;
-  const int lane = threadIdx.x % kWarpLanes;
-  const auto rows = static_cast<int>(weight.rows);
-  const auto cols = static_cast<int>(weight.cols);
-  const int grain = dot_grain(kDType);
-  const int per_warp = ((cols + grain - 1) / grain + kExpertWarps - 1) / kExpertWarps * grain;
-  const int begin = min(warp * per_warp, cols);
-  const int end = min(begin + per_warp, cols);
-  const int low = min(first + lane / 4, rows - 1);
-  const int high = min(first + lane / 4 + 8, rows - 1);
-  float acc[kCols8][4] = {};
-  tile_dot_int8<kDType, kCols8>(
-      weight.data + low * weight.row_bytes, weight.data + high * weight.row_bytes, cols, begin, end,
-      x, acc, tables);
-  keep_sums<kCols8>(acc, num_rows, num_slots, slot_of, warp_sums);
+/// The columns of this warp.
+__device__ __forceinline__ ColRange down_range(DType dtype, int64_t cols) {
+  return k_range(
+      static_cast<int>(cols), kExpertWarps, static_cast<int>(threadIdx.x) / kWarpLanes,
+      dot_grain(dtype));
 }
 
-// Grid: CTAs that stay; each takes a contiguous range of tiles of 16 output rows.
-template <DType kDType, int kCols8, bool kOneRow>
+// Grid: CTAs that stay; each takes a contiguous range of tiles of 16 output rows. At most kRows
+// rows.
+template <DType kDType, int kRows>
 __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     const __grid_constant__ DownArgs args) {
+  constexpr int kSharedQuads = num_quads(kRows);
   extern __shared__ __align__(128) std::byte dynamic[];
   __shared__ ExpertGroups groups;
   const ExpertsArgs& op = args.op;
@@ -111,20 +71,29 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
   pdl_wait();
   pdl_launch_dependents();
 
-  build_groups<kExpertThreads>(
-      op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
-  const auto expert_down = [&](int group) {
+  if constexpr (kRows == 1) {
+    if constexpr (needs_tables<kDType>()) __syncthreads();
+  } else {
+    build_groups<kExpertThreads>(
+        op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
+  }
+  const int num_groups = kRows == 1 ? top_k : groups.count;
+  const auto rows_of = [&](int group, int first) {
     WeightView weight = op.down.first;
-    weight.data += groups.expert[group] * op.down.expert_bytes;
-    return weight;
+    // The pairs of a single row are its slots, and each is a group.
+    const int expert = kRows == 1 ? op.expert_ids.data[group] : groups.expert[group];
+    weight.data += expert * op.down.expert_bytes;
+    return LaneRows(weight, first);
   };
 
   float* sums = reinterpret_cast<float*>(dynamic + table_bytes<kDType>());
-  const Int8Rows rows = int8_rows_at(
+  const CodeRows rows = code_rows_at(
       const_cast<std::byte*>(args.packed), args.num_rows * num_slots, args.middle_cols);
   float* warp_sums = sums + warp * args.num_rows * num_slots * kExpertTile;
-  const auto shared_slot = [&](int) { return top_k; };
-  const auto shared_x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, shared_slot);
+  const auto shared_x = code_lane<kSharedQuads>(
+      rows, [&](int t) { return min(t, args.num_rows - 1) * num_slots + top_k; });
+  const ColRange cols = down_range(kDType, args.middle_cols);
+  const ColRange shared_cols = down_range(DType::kQ8_0, args.middle_cols);
 
   // With one block of Q2_K for each warp, the next expert's is read while one is multiplied.
   const bool one_block = kDType == DType::kQ2_K && args.middle_cols == 256 * kExpertWarps;
@@ -132,32 +101,38 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     const int first = tile * kExpertTile;
     Q2kBlock next;
     const auto load_next = [&](int group) {
-      const WeightView weight = expert_down(group);
-      const auto last = static_cast<int>(weight.rows) - 1;
-      const int row = first + static_cast<int>(threadIdx.x) % kWarpLanes / 4;
-      load_q2_k(
-          weight.data + min(row, last) * weight.row_bytes,
-          weight.data + min(row + 8, last) * weight.row_bytes, kExpertWarps, warp, next);
+      const LaneRows lane_rows = rows_of(group, first);
+      load_q2_k(lane_rows.low, lane_rows.high, kExpertWarps, warp, next);
     };
     if (one_block) load_next(0);
-    down_tile<DType::kQ8_0, kCols8, kOneRow>(
-        op.shared_down, first, shared_x, tables, args.num_rows, num_slots, shared_slot, warp_sums);
-    for (int group = 0; group < groups.count; ++group) {
-      // A single row's experts are all different and stand in the order of its slots.
-      const auto slot_of = [&](int t) {
-        return kOneRow ? group : static_cast<int>(groups.slot[group][t]);
+    {
+      const LaneRows lane_rows(op.shared_down, first);
+      float acc[kSharedQuads][2] = {};
+      tile_dot<DType::kQ8_0, kSharedQuads>(
+          lane_rows.low, lane_rows.high, args.middle_cols, shared_cols.begin, shared_cols.end,
+          shared_x, acc, tables);
+      keep_sums<kSharedQuads>(
+          acc, [&](int t) { return t < args.num_rows ? t * num_slots + top_k : -1; }, warp_sums);
+    }
+    for (int group = 0; group < num_groups; ++group) {
+      const int num_pairs = kRows == 1 ? 1 : groups.num_pairs[group];
+      const auto packed_row = [&](int i) {
+        const int pair = kRows == 1 ? group : groups.pair[group][i];
+        return pair / top_k * num_slots + pair % top_k;
       };
-      const auto x = middle_lane<kCols8, kOneRow>(rows, args.num_rows, num_slots, slot_of);
+      const auto x =
+          code_lane<1>(rows, [&](int i) { return packed_row(min(i, num_pairs - 1)); });
+      float acc[1][2] = {};
       if (one_block) {
         const Q2kBlock weight = next;
-        if (group + 1 < groups.count) load_next(group + 1);
-        float acc[kCols8][4] = {};
-        dot_q2_k_block<kCols8>(weight, warp, x, acc);
-        keep_sums<kCols8>(acc, args.num_rows, num_slots, slot_of, warp_sums);
-        continue;
+        if (group + 1 < num_groups) load_next(group + 1);
+        dot_q2_k_block<1>(weight, warp, x, acc);
+      } else {
+        const LaneRows lane_rows = rows_of(group, first);
+        tile_dot<kDType, 1>(
+            lane_rows.low, lane_rows.high, args.middle_cols, cols.begin, cols.end, x, acc, tables);
       }
-      down_tile<kDType, kCols8, kOneRow>(
-          expert_down(group), first, x, tables, args.num_rows, num_slots, slot_of, warp_sums);
+      keep_sums<1>(acc, [&](int i) { return i < num_pairs ? packed_row(i) : -1; }, warp_sums);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {

@@ -6,6 +6,7 @@
 
 #include "kernels/experts/expert_groups.cuh"
 #include "kernels/experts/experts.h"
+#include "kernels/linear/gemv_parts.cuh"
 #include "kernels/linear/tile_dot.cuh"
 
 namespace tandem::cuda {
@@ -41,80 +42,93 @@ __device__ __forceinline__ int routed_item(const GateUpArgs& args, int round) {
   return (2 * num_ctas - with_shared) + (round - 2) * num_ctas + (cta + args.rotate) % num_ctas;
 }
 
-/// This warp's part of a tile's dots into sums [kExpertWarps][kExpertTile][kCols].
-template <DType kDType, int kCols8, bool kOneRow>
-__device__ __forceinline__ void gate_up_tile(
-    const WeightView& weight, int first, const Int8Lane<kCols8, kOneRow>& x,
-    const DotTables* tables, float* sums) {
-  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
-  const int warp = threadIdx.x / kWarpLanes;
-  const int lane = threadIdx.x % kWarpLanes;
-  const auto rows = static_cast<int>(weight.rows);
-  const auto cols = static_cast<int>(weight.cols);
-  const int grain = dot_grain(kDType);
-  const int per_warp = ((cols + grain - 1) / grain + 3) / 4 * grain;
-  const int begin = min(warp % 4 * per_warp, cols);
-  const int end = min(begin + per_warp, cols);
-  const int low = min(first + lane / 4, rows - 1);
-  const int high = min(first + lane / 4 + 8, rows - 1);
-  float acc[kCols8][4] = {};
-  tile_dot_int8<kDType, kCols8>(
-      weight.data + low * weight.row_bytes, weight.data + high * weight.row_bytes, cols, begin, end,
-      x, acc, tables);
-  float* to = sums + (warp * kExpertTile + lane / 4) * kCols;
-  if constexpr (kOneRow) {
-    if (lane % 4 == 0) {
-      to[0] = acc[0][0];
-      to[8] = acc[0][2];
-    }
-  } else {
-#pragma unroll
-    for (int c = 0; c < kCols8; ++c) {
-      const int col = 8 * c + lane % 4 * 2;
-      to[col] = acc[c][0];
-      to[col + 1] = acc[c][1];
-      to[8 * kCols + col] = acc[c][2];
-      to[8 * kCols + col + 1] = acc[c][3];
-    }
+/// The two weight rows of this lane in a tile.
+struct LaneRows {
+  const std::byte* low;
+  const std::byte* high;
+
+  __device__ __forceinline__ LaneRows(const WeightView& weight, int first) {
+    const int group = threadIdx.x % kWarpLanes / 4;
+    const int last = static_cast<int>(weight.rows) - 1;
+    low = weight.data + min(first + group, last) * weight.row_bytes;
+    high = weight.data + min(first + group + 8, last) * weight.row_bytes;
   }
+  __device__ __forceinline__ LaneRows() : low(nullptr), high(nullptr) {}
+};
+
+/// The columns of this warp, one of four that share a tile's.
+__device__ __forceinline__ ColRange gate_up_range(DType dtype, int64_t cols) {
+  return k_range(
+      static_cast<int>(cols), 4, static_cast<int>(threadIdx.x) / kWarpLanes % 4, dot_grain(dtype));
 }
 
-/// Adds the quarters and stores the activations of the rows that chose the expert.
+/// Adds the quarters of a tile and stores an activation. `sums` is [kExpertWarps][kExpertTile]
+/// [kCols]; `col` is the column of the row there, `to` its middle row.
 template <int kCols>
-__device__ __forceinline__ void store_activations(
-    const GateUpArgs& args, const float* sums, int first, int dim, const ExpertGroups* groups,
-    int group) {
-  const auto top_k = static_cast<int>(args.op.expert_ids.cols);
-  for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {
-    const int t = i / kExpertTile;
-    const int row = i % kExpertTile;
-    int slot = top_k;
-    float weight = 1.0f;
-    float limit = args.op.shared_swiglu_limit;
-    if (groups != nullptr) {
-      slot = groups->slot[group][t];
-      if (slot < 0) continue;
-      weight = args.op.expert_weights.row(t)[slot];
-      limit = args.op.swiglu_limit;
-    }
-    if (first + row >= dim) continue;
-    float gate = 0;
-    float up = 0;
-    for (int k = 0; k < 4; ++k) {
-      gate += sums[(k * kExpertTile + row) * kCols + t];
-      up += sums[((k + 4) * kExpertTile + row) * kCols + t];
-    }
-    args.middle.row(t * (top_k + 1) + slot)[first + row] = activate(gate, up, limit, weight);
+__device__ __forceinline__ void store_activation(
+    const float* sums, int row, int col, float limit, float weight, float* to) {
+  float gate = 0;
+  float up = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    gate += sums[(k * kExpertTile + row) * kCols + col];
+    up += sums[((k + 4) * kExpertTile + row) * kCols + col];
   }
+  *to = activate(gate, up, limit, weight);
 }
 
-// Grid: CTAs that stay.
-template <DType kDType, int kCols8, bool kOneRow>
-__global__ __launch_bounds__(kExpertThreads, kOneRow ? 3 : 2) void gate_up_kernel(
+/// A routed item: tile `first` of the expert of a group.
+struct GateUpItem {
+  int group;
+  int first;
+  LaneRows rows;  // of this warp: gate or up
+};
+
+// The routed items of a CTA in turn. The first block of an item's weights is asked for while the
+// item before is multiplied, if the type is one whose blocks are read ahead.
+template <DType kDType, int kRows>
+class RoutedItems {
+ public:
+  __device__ RoutedItems(
+      const GateUpArgs& args, const ExpertGroups& groups, int count, const ExpertWeightView& weights)
+      : args_(args), groups_(groups), num_items_(count * args.items_per_expert), weights_(weights) {}
+
+  /// The next item, if there is one.
+  __device__ __forceinline__ bool next(GateUpItem& item) {
+    for (; true; ++round_) {
+      const int idx = routed_item(args_, round_);
+      if (idx < num_items_) {
+        ++round_;
+        item.group = idx / args_.items_per_expert;
+        item.first = idx % args_.items_per_expert * kExpertTile;
+        WeightView weight = weights_.first;
+        // The pairs of a single row are its slots, and each is a group.
+        const int expert = kRows == 1 ? args_.op.expert_ids.data[item.group]
+                                      : groups_.expert[item.group];
+        weight.data += expert * weights_.expert_bytes;
+        item.rows = LaneRows(weight, item.first);
+        return true;
+      }
+      if (round_ >= 2) return false;
+    }
+  }
+
+ private:
+  const GateUpArgs& args_;
+  const ExpertGroups& groups_;
+  int num_items_;
+  const ExpertWeightView& weights_;
+  int round_ = 0;
+};
+
+// Grid: CTAs that stay. At most kRows rows.
+template <DType kDType, int kRows>
+__global__ __launch_bounds__(kExpertThreads, kRows <= 4 ? 3 : 2) void gate_up_kernel(
     const __grid_constant__ GateUpArgs args) {
-  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
+  constexpr int kSharedQuads = num_quads(kRows);
+  constexpr int kCols = kRows == 1 ? 1 : kQuadRows;  // of a routed tile
   extern __shared__ __align__(128) std::byte dynamic[];
-  __shared__ float sums[2][kExpertWarps * kExpertTile * kCols];
+  __shared__ float sums[2][kExpertWarps * kExpertTile * kRows];
   __shared__ ExpertGroups groups;
 
   const ExpertsArgs& op = args.op;
@@ -126,44 +140,85 @@ __global__ __launch_bounds__(kExpertThreads, kOneRow ? 3 : 2) void gate_up_kerne
   pdl_launch_dependents();
 
   const auto top_k = static_cast<int>(op.expert_ids.cols);
-  build_groups<kExpertThreads>(
-      op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
+  if constexpr (kRows > 1) {
+    build_groups<kExpertThreads>(
+        op.expert_ids.data, op.expert_ids.stride, args.num_rows, top_k, groups);
+  }
+  RoutedItems<kDType, kRows> items(
+      args, groups, kRows == 1 ? top_k : groups.count, takes_up ? op.up : op.gate);
+  const ColRange cols = gate_up_range(kDType, op.gate.first.cols);
+  GateUpItem item;
+  bool has_item = items.next(item);
+  constexpr bool kReadsAhead = kDType == DType::kIQ2_XXS;
+  Iq2Block ahead;
+  if constexpr (kReadsAhead) {
+    if (has_item && cols.begin < cols.end) {
+      load_iq2_xxs(
+          item.rows.low, item.rows.high, static_cast<int>(op.x.cols), cols.begin / 256, ahead);
+    }
+  }
 
-  Int8Rows rows;
-  if constexpr (kOneRow) {
-    rows = int8_rows_at(dynamic + table_bytes<kDType>(), 1, op.x.cols);
-    pack_int8_row<kExpertThreads>(op.x.data, rows, 0);
+  CodeRows rows;
+  if constexpr (kRows == 1) {
+    rows = code_rows_at(dynamic + table_bytes<kDType>(), 1, op.x.cols);
+    pack_code_row<kExpertThreads>(op.x.data, rows, 0);
     __syncthreads();
   } else {
-    rows = int8_rows_at(const_cast<std::byte*>(args.packed), args.num_rows, op.x.cols);
+    rows = code_rows_at(const_cast<std::byte*>(args.packed), args.num_rows, op.x.cols);
   }
-  const auto x = int8_lane<kCols8, kOneRow>(rows, kOneRow ? 1 : args.num_rows);
 
   int buffer = 0;
-  for (int item = blockIdx.x; item < args.shared_items; item += gridDim.x, buffer ^= 1) {
+  const auto shared_x = code_lane<kSharedQuads>(rows, args.num_rows);
+  const ColRange shared_cols = gate_up_range(DType::kQ8_0, op.shared_gate.cols);
+  for (int i = blockIdx.x; i < args.shared_items; i += gridDim.x, buffer ^= 1) {
     const WeightView& weight = takes_up ? op.shared_up : op.shared_gate;
-    gate_up_tile<DType::kQ8_0, kCols8, kOneRow>(
-        weight, item * kExpertTile, x, tables, sums[buffer]);
+    const int first = i * kExpertTile;
+    const LaneRows lane_rows(weight, first);
+    float acc[kSharedQuads][2] = {};
+    tile_dot<DType::kQ8_0, kSharedQuads>(
+        lane_rows.low, lane_rows.high, static_cast<int>(weight.cols), shared_cols.begin,
+        shared_cols.end, shared_x, acc, tables);
+    store_tile<kSharedQuads, kRows>(acc, sums[buffer] + warp * kExpertTile * kRows);
     __syncthreads();
-    store_activations<kCols>(
-        args, sums[buffer], item * kExpertTile, static_cast<int>(weight.rows), nullptr, 0);
-  }
-  const int num_items = groups.count * args.items_per_expert;
-  for (int round = 0; true; ++round) {
-    const int item = routed_item(args, round);
-    if (item >= num_items) {
-      if (round == 0 || round == 1) continue;
-      break;
+    for (int k = threadIdx.x; k < kExpertTile * args.num_rows; k += kExpertThreads) {
+      const int t = k / kExpertTile;
+      const int row = k % kExpertTile;
+      if (first + row >= weight.rows) continue;
+      store_activation<kRows>(
+          sums[buffer], row, t, op.shared_swiglu_limit, 1.0f,
+          args.middle.row(t * (top_k + 1) + top_k) + first + row);
     }
-    const int group = item / args.items_per_expert;
-    const int first = item % args.items_per_expert * kExpertTile;
-    const ExpertWeightView& weights = takes_up ? op.up : op.gate;
-    WeightView weight = weights.first;
-    weight.data += groups.expert[group] * weights.expert_bytes;
-    gate_up_tile<kDType, kCols8, kOneRow>(weight, first, x, tables, sums[buffer]);
+  }
+  while (has_item) {
+    const GateUpItem own = item;
+    has_item = items.next(item);
+    const int num_pairs = kRows == 1 ? 1 : groups.num_pairs[own.group];
+    const auto row_of = [&](int i) {
+      return kRows == 1 ? 0 : groups.pair[own.group][min(i, num_pairs - 1)] / top_k;
+    };
+    const auto x = code_lane<1>(rows, row_of);
+    float acc[1][2] = {};
+    if constexpr (kReadsAhead) {
+      dot_iq2_xxs<1>(
+          own.rows.low, own.rows.high, static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc,
+          *tables, ahead, has_item ? item.rows.low : nullptr, has_item ? item.rows.high : nullptr);
+    } else {
+      tile_dot<kDType, 1>(
+          own.rows.low, own.rows.high, static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc,
+          tables);
+    }
+    store_tile<1, kCols>(acc, sums[buffer] + warp * kExpertTile * kCols);
     __syncthreads();
-    store_activations<kCols>(
-        args, sums[buffer], first, static_cast<int>(weight.rows), &groups, group);
+    for (int k = threadIdx.x; k < kExpertTile * num_pairs; k += kExpertThreads) {
+      const int row = k % kExpertTile;
+      if (own.first + row >= op.gate.first.rows) continue;
+      const int pair = kRows == 1 ? own.group : groups.pair[own.group][k / kExpertTile];
+      const int t = pair / top_k;
+      const int slot = pair % top_k;
+      store_activation<kCols>(
+          sums[buffer], row, k / kExpertTile, op.swiglu_limit, op.expert_weights.row(t)[slot],
+          args.middle.row(t * (top_k + 1) + slot) + own.first + row);
+    }
     buffer ^= 1;
   }
 }

@@ -48,20 +48,9 @@ struct Iq2Shared {
 
 __device__ __forceinline__ void fill_iq2_shared(Iq2Shared& shared) {
   for (int i = threadIdx.x; i < 256; i += blockDim.x) {
-    const uint2 magnitudes = kIq2Table.entries[i];
-    uint32_t codes = 0;
-    for (int j = 0; j < 8; ++j) {
-      const uint32_t value = ((j < 4 ? magnitudes.x : magnitudes.y) >> (8 * (j % 4))) & 255U;
-      codes |= (value == 8 ? 0U : value == 25 ? 1U : 2U) << (4 * j);
-    }
-    shared.codes[i] = codes;
+    shared.codes[i] = iq2_selectors(static_cast<uint32_t>(i));
   }
-  for (uint32_t i = threadIdx.x; i < 128; i += blockDim.x) {
-    const uint32_t signs = i | ((__popc(i) & 1U) << 7);
-    uint32_t spread = 0;
-    for (int j = 0; j < 8; ++j) spread |= ((signs >> j) & 1U) << (4 * j + 2);
-    shared.signs[i] = spread;
-  }
+  for (uint32_t i = threadIdx.x; i < 128; i += blockDim.x) shared.signs[i] = iq2_sign_bits(i);
 }
 
 /// Types without a faster way: dequantised in float32 when they are fetched.
@@ -152,6 +141,8 @@ struct WeightFragments<DType::kQ8_0> {
 
 template <>
 struct WeightFragments<DType::kQ4_K> {
+  static constexpr float kZeroMax = 1000;  // 1024 + zero is a whole number of f16
+
   struct Raw {
     uint2 codes;   // low nibbles: group 0, high: group 1
     uint4 header;  // d, dmin, scales
@@ -178,14 +169,17 @@ struct WeightFragments<DType::kQ4_K> {
         upper ? ((third >> 4) & 0x0f0fU) | ((second >> 2) & 0x3030U) : second & 0x3f3fU;
 #pragma unroll
     for (int group = 0; group < 2; ++group) {
-      const auto s = static_cast<float>((scales >> (8 * group)) & 255U);
-      const auto m = static_cast<float>((minima >> (8 * group)) & 255U);
-      const __half2 scale = __float2half2_rn(step * s);
-      const __half2 negative_minimum = __float2half2_rn(-step_min * m);
+      const float s = step * static_cast<float>((scales >> (8 * group)) & 255U);
+      const float m = step_min * static_cast<float>((minima >> (8 * group)) & 255U);
+      // s code - m as s (code - zero) - rest with a whole number for zero: the large part of the
+      // minimum cancels exactly, and what is rounded is no larger than the value itself.
+      const float zero = s == 0 ? 0.0f : fminf(fmaxf(rintf(__fdividef(m, s)), -kZeroMax), kZeroMax);
+      const __half2 scale = __float2half2_rn(s);
+      const __half2 negative_rest = __float2half2_rn(__fmaf_rn(s, zero, -m));
       const uint32_t x = (raw.codes.x >> (4 * group)) & 0x0f0f0f0fU;
       const uint32_t y = (raw.codes.y >> (4 * group)) & 0x0f0f0f0fU;
-      scale_codes(x, 0.0f, scale, negative_minimum, words[group]);
-      scale_codes(y, 0.0f, scale, negative_minimum, words[group] + 2);
+      scale_codes(x, zero, scale, negative_rest, words[group]);
+      scale_codes(y, zero, scale, negative_rest, words[group] + 2);
     }
   }
 };
@@ -230,16 +224,17 @@ struct WeightFragments<DType::kQ2_K> {
 template <>
 struct WeightFragments<DType::kIQ2_XXS> {
   struct Raw {
-    uint4 groups;  // grid indices and signs with scale, of two groups
+    uint32_t word;  // of this thread's eighths of two groups
     uint32_t d;
   };
   static __device__ __forceinline__ void fetch(
-      Raw& raw, const std::byte* row, int cols, int stage, int) {
-    raw.groups = *reinterpret_cast<const uint4*>(row + stage * 16);
+      Raw& raw, const std::byte* row, int cols, int stage, int pair) {
+    raw.word =
+        *reinterpret_cast<const uint32_t*>(row + stage / 4 * 64 + pair * 16 + stage % 4 * 4);
     raw.d = *reinterpret_cast<const uint16_t*>(row + cols / 4 + stage / 4 * 2);
   }
   static __device__ __forceinline__ void decode(
-      const Raw& raw, const Iq2Shared& shared, int, int pair, uint32_t (&words)[2][4]) {
+      const Raw& raw, const Iq2Shared& shared, int, int, uint32_t (&words)[2][4]) {
     // f16 8, 25, 43 and their negatives, high and low bytes, at 0 ... 2 and 4 ... 6.
     constexpr uint32_t kHigh = 0x00514e48U;
     constexpr uint32_t kHighNegative = 0x00d1cec8U;
@@ -247,11 +242,12 @@ struct WeightFragments<DType::kIQ2_XXS> {
     const float eighth = __half2float(__ushort_as_half(static_cast<uint16_t>(raw.d))) * 0.125f;
 #pragma unroll
     for (int group = 0; group < 2; ++group) {
-      const uint32_t a = group == 0 ? raw.groups.x : raw.groups.z;
-      const uint32_t b = group == 0 ? raw.groups.y : raw.groups.w;
-      const uint32_t select =
-          shared.codes[(a >> (8 * pair)) & 255U] | shared.signs[(b >> (7 * pair)) & 127U];
-      const __half2 scale = __float2half2_rn(eighth * static_cast<float>(2 * (b >> 28) + 1));
+      const uint32_t select = shared.codes[iq2_grid(raw.word, group)] |
+                              shared.signs[iq2_signs(raw.word, group)];
+      // The four lanes of a row have a bit of the scale each.
+      const uint32_t votes = __ballot_sync(0xffffffff, iq2_scale_bit(raw.word, group) != 0);
+      const uint32_t scale_bits = (votes >> (threadIdx.x & 28U)) & 15U;
+      const __half2 scale = __float2half2_rn(eighth * static_cast<float>(2 * scale_bits + 1));
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const uint32_t part = select >> (16 * half);

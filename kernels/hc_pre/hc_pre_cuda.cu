@@ -121,7 +121,7 @@ template <int kStreams>
 Status launch_streams(
     const Exec& exec, const HcPreArgs& args, const cuda::StreamUpdate& update = {}) {
   const int64_t n = args.streams.rows;
-  const int num_slices = cuda::num_slices_for(args.fn.cols, n);
+  const int num_slices = cuda::num_slices_for(exec, args.fn.cols);
   const Scratch::Frame frame(*exec.scratch);
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
   const cuda::StreamDotArgs dots = {
@@ -129,7 +129,7 @@ Status launch_streams(
       nullptr,           args.fn,
       partial,           static_cast<int>(n),
       num_slices,        cuda::sliced_stream_dim(kStreams, args.norm.size)};
-  TANDEM_TRY(cuda::launch_stream_dots("hc_pre dots", dots, update, exec.stream));
+  TANDEM_TRY(cuda::launch_stream_dots(exec, "hc_pre dots", dots, update));
   return cuda::launch(
       "hc_pre mix", hc_mix_kernel<kStreams>, dim3(static_cast<unsigned>(n), 2), kNumThreads, 0,
       exec.stream, args, partial, num_slices);

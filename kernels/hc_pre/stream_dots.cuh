@@ -9,6 +9,7 @@
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/regime.h"
 #include "kernels/cuda/warp.cuh"
+#include "kernels/hc_pre/stream_tiles.cuh"
 #include "kernels/linear/dequantize.cuh"
 
 namespace tandem::cuda {
@@ -212,27 +213,37 @@ static __global__ __launch_bounds__(kDotThreads) void long_stream_dots_kernel(
   }
 }
 
-/// Slices of the products of that many rows.
-constexpr int num_slices_for(int64_t cols, int64_t num_rows) {
-  const int64_t of_one = num_rows > kDecodeRowsMax ? kLongSliceCols : kSliceCols;
+/// Slices of the products.
+constexpr int num_slices_for(const Exec& exec, int64_t cols) {
+  const int64_t of_one = is_prefill(exec) ? kLongSliceCols : kSliceCols;
   return static_cast<int>((cols + of_one - 1) / of_one);
 }
 
 /// Queues the products, after `update` if it has streams.
 inline Status launch_stream_dots(
-    const char* what, const StreamDotArgs& args, const StreamUpdate& update, cudaStream_t stream) {
-  if (args.num_rows > kDecodeRowsMax) {
+    const Exec& exec, const char* what, const StreamDotArgs& args, const StreamUpdate& update) {
+  static_assert(kTileCols == kLongSliceCols);
+  const bool aligned = reinterpret_cast<uintptr_t>(args.x) % 16 == 0 && args.x_stride % 4 == 0;
+  if (is_prefill(exec) && stream_tiles_take(args.fn) && aligned) {
+    const dim3 tiles(
+        static_cast<unsigned>(args.num_slices),
+        static_cast<unsigned>((args.num_rows + kTileStreamRows - 1) / kTileStreamRows));
+    const StreamTileArgs tile_args = {args.x,       args.x_stride, args.row_ids,   args.fn,
+                                      args.partial, args.num_rows, args.num_slices};
+    return launch(what, stream_tiles_kernel, tiles, kTileThreads, 0, exec.stream, tile_args);
+  }
+  if (is_prefill(exec)) {
     const dim3 long_grid(
         static_cast<unsigned>(args.num_slices),
         static_cast<unsigned>((args.num_rows + kLongRows - 1) / kLongRows));
-    return launch(what, long_stream_dots_kernel, long_grid, kDotThreads, 0, stream, args);
+    return launch(what, long_stream_dots_kernel, long_grid, kDotThreads, 0, exec.stream, args);
   }
   const dim3 grid(
       static_cast<unsigned>(args.num_slices),
       static_cast<unsigned>((args.num_rows + kDotRowsPerCta - 1) / kDotRowsPerCta));
   const auto kernel =
       update.streams != nullptr ? stream_dots_kernel<true> : stream_dots_kernel<false>;
-  return launch(what, kernel, grid, kDotThreads, 0, stream, args, update);
+  return launch(what, kernel, grid, kDotThreads, 0, exec.stream, args, update);
 }
 
 /// The sum of one product's slices, in every lane.
@@ -248,8 +259,7 @@ __device__ __forceinline__ float sigmoid(float z) {
 
 /// 1 / x to the last bit or two, without the branches of a division. Limits: x normal.
 __device__ __forceinline__ float reciprocal(float x) {
-  float r = 0;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  const float r = approximate_reciprocal(x);
   return __fmaf_rn(r, __fmaf_rn(-x, r, 1.0f), r);
 }
 

@@ -58,7 +58,7 @@ Status head_cuda(const Exec& exec, const HeadArgs& args) {
   static_assert(kHcStreamsMax < kNumThreads / cuda::kWarpLanes, "a warp sums each product");
   const int64_t n = args.step.num_logits;
   const int64_t hidden_dim = args.norm.size;
-  const int num_slices = cuda::num_slices_for(args.fn.cols, n);
+  const int num_slices = cuda::num_slices_for(exec, args.fn.cols);
   const Scratch::Frame frame(*exec.scratch);
   auto* partial = exec.scratch->take<float>(n * (args.fn.rows + 1) * num_slices);
   const Rows normed = {exec.scratch->take<float>(n * hidden_dim), n, hidden_dim, hidden_dim};
@@ -71,7 +71,7 @@ Status head_cuda(const Exec& exec, const HeadArgs& args) {
       static_cast<int>(n),
       num_slices,
       cuda::sliced_stream_dim(args.num_streams, hidden_dim)};
-  TANDEM_TRY(cuda::launch_stream_dots("head dots", dots, {}, exec.stream));
+  TANDEM_TRY(cuda::launch_stream_dots(exec, "head dots", dots, {}));
   TANDEM_TRY(launch_collapse(exec, args, partial, num_slices, normed));
   return linear(exec, {normed, args.output, args.logits});
 }

@@ -435,7 +435,7 @@ Status make_queries(const Exec& exec, IndexParams& params) {
   const Rows queries = {exec.scratch->take<float>(n * query_dim), n, query_dim, query_dim};
   const Rows weights = {
       exec.scratch->take<float>(n * args.num_heads), n, args.num_heads, args.num_heads};
-  if (cuda::is_prefill(exec, n)) {
+  if (cuda::is_prefill(exec)) {
     TANDEM_TRY(linear(exec, {args.q_latent, args.q_b, queries}));
     TANDEM_TRY(linear(exec, {args.x, args.weights, weights}));
   } else {
@@ -533,7 +533,7 @@ Status index_select_cuda(const Exec& exec, const IndexSelectArgs& args) {
     return select_block(exec, params);
   }
   TANDEM_TRY(make_queries(exec, params));
-  if (args.step.num_rows <= cuda::kDecodeRowsMax) return select_decode(exec, params);
+  if (!cuda::is_prefill(exec)) return select_decode(exec, params);
   for (int64_t i = 0; i < args.step.num_segments; ++i) {
     if (args.step.host_segments[i].num_rows > 0) {
       TANDEM_TRY(select_segment(exec, params, args.step.host_segments[i]));

@@ -5,41 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/ptx.cuh"
+#include "kernels/linear/iq2_words.cuh"
 #include "model/formats/blocks.h"
 #include "model/formats/dtype.h"
-#include "model/formats/iq2_grid.h"
 
 namespace tandem::cuda {
 
 // Values of a weight row in device form (kernels/cuda/device_weights.h) as float32. `row` is on 16
 // bytes.
-
-__device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
-  float value;
-  asm("{.reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h;}" : "=f"(value) : "r"(bits));
-  return value;
-}
-
-/// The codebook of IQ2_XXS, eight magnitudes an entry. Lookups diverge, so kernels that use it
-/// much copy it to shared memory.
-struct Iq2Table {
-  uint2 entries[256];
-};
-
-constexpr Iq2Table make_iq2_table() {
-  Iq2Table table = {};
-  for (size_t i = 0; i < 256; ++i) {
-    uint32_t words[2] = {};
-    for (size_t j = 0; j < 8; ++j) {
-      words[j / 4] |= static_cast<uint32_t>(kIq2XxsGrid[i][j]) << (8 * (j % 4));
-    }
-    table.entries[i].x = words[0];
-    table.entries[i].y = words[1];
-  }
-  return table;
-}
-
-static __device__ const Iq2Table kIq2Table = make_iq2_table();
 
 /// v = values k ... k + 7 of the row. Limits: k a multiple of 8 below cols. A row of a type without
 /// blocks may end before k + 8: the rest is zero.
@@ -130,19 +104,22 @@ __device__ __forceinline__ void dequantize8(
   } else if constexpr (kDType == DType::kIQ2_XXS) {
     const int64_t block = k / 256;
     const int group = static_cast<int>(k % 256) / 32;
-    const int sub = static_cast<int>(k % 32) / 8;
-    const uint2 words = *reinterpret_cast<const uint2*>(row + block * 64 + group * 8);
+    const auto* words = reinterpret_cast<const uint32_t*>(row + block * 64) + group / 2;
+    const int odd = group % 2;
+    uint32_t scale = 0;
+#pragma unroll
+    for (int part = 0; part < 4; ++part) scale |= iq2_scale_bit(words[4 * part], odd) << part;
+    const uint32_t word = words[4 * (k % 32 / 8)];
     const float d =
         half_bits_to_float(*reinterpret_cast<const uint16_t*>(row + cols / 4 + block * 2));
-    const float step = d * (static_cast<float>(2 * (words.y >> 28) + 1) * 0.125f);
-    const uint2 grid = kIq2Table.entries[(words.x >> (8 * sub)) & 255U];
-    const uint32_t index = (words.y >> (7 * sub)) & 127U;
-    const uint32_t signs = index | ((static_cast<uint32_t>(__popc(index)) & 1U) << 7);
+    const float step = d * (static_cast<float>(2 * scale + 1) * 0.125f);
+    const uint2 grid = kIq2Table.entries[iq2_grid(word, odd)];
+    const uint32_t signs = iq2_sign_bits(iq2_signs(word, odd));
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const uint32_t word = i < 4 ? grid.x : grid.y;
-      const float value = step * static_cast<float>((word >> (8 * (i % 4))) & 255U);
-      v[i] = ((signs >> i) & 1U) != 0 ? -value : value;
+      const uint32_t values = i < 4 ? grid.x : grid.y;
+      const float value = step * static_cast<float>((values >> (8 * (i % 4))) & 255U);
+      v[i] = ((signs >> (4 * i + 2)) & 1U) != 0 ? -value : value;
     }
   } else {
     static_assert(kDType == DType::kMXFP4);

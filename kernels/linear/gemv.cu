@@ -15,7 +15,7 @@ Path path_for(const Exec& exec, const GemvPart& part) {
   const bool aligned = reinterpret_cast<uintptr_t>(part.x.data) % 16 == 0 && part.x.stride % 4 == 0;
   if (exec.numerics == Numerics::kExact || !aligned) return Path::kExact;
   if (part.weight.dtype == DType::kQ8_0) return Path::kQ8_0;
-  if (has_int8_dot(part.weight.dtype)) return Path::kInt8;
+  if (has_code_dot(part.weight.dtype)) return Path::kInt8;
   const bool whole_blocks = part.weight.cols % 32 == 0;
   return part.weight.dtype == DType::kF16 && whole_blocks ? Path::kF16 : Path::kExact;
 }

@@ -12,13 +12,13 @@ namespace tandem::cuda {
 namespace {
 
 // Grid: CTAs that stay; each takes a contiguous range of groups of tiles. With one activation row
-// the CTA packs it itself, into shared memory; more are packed before.
-template <DType kDType, int kCols8, bool kOneRow>
+// the CTA packs it itself, into shared memory; more, up to kRows, are packed before.
+template <DType kDType, int kRows>
 __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
     const __grid_constant__ GemvKernelArgs args) {
-  constexpr int kCols = 8 * kCols8;
+  constexpr int kQuads = num_quads(kRows);
   extern __shared__ __align__(128) std::byte dynamic[];
-  __shared__ float sums[2][kGemvWarps * kTileRows * (kOneRow ? 1 : kCols)];
+  __shared__ float sums[2][kGemvWarps * kTileRows * kRows];
   auto* tables = reinterpret_cast<DotTables*>(dynamic);
   std::byte* shared_row = dynamic + table_bytes<kDType>();
 
@@ -39,63 +39,47 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   const float* packed_from = nullptr;
   for (int buffer = 0; group < end; ++group, buffer ^= 1) {
     const GemvKernelPart& part = args.parts[part_of(args, group)];
-    Int8Rows rows;
-    if constexpr (kOneRow) {
-      rows = int8_rows_at(shared_row, 1, args.cols);
+    CodeRows rows;
+    if constexpr (kRows == 1) {
+      rows = code_rows_at(shared_row, 1, args.cols);
       if (packed_from != part.x) {
         __syncthreads();
-        pack_int8_row<kGemvThreads>(part.x, rows, 0);
+        pack_code_row<kGemvThreads>(part.x, rows, 0);
         packed_from = part.x;
         __syncthreads();
       }
     } else {
-      rows = int8_rows_at(const_cast<std::byte*>(part.packed), args.num_rows, args.cols);
+      rows = code_rows_at(const_cast<std::byte*>(part.packed), args.num_rows, args.cols);
     }
-    const auto x = int8_lane<kCols8, kOneRow>(rows, kOneRow ? 1 : args.num_rows);
+    const auto x = code_lane<kQuads>(rows, kRows == 1 ? 1 : args.num_rows);
 
     const int tile = (group - part.first_group) * (kGemvWarps / args.k_warps) + warp / args.k_warps;
     const int low = min(tile * kTileRows + lane / 4, part.rows - 1);
     const int high = min(tile * kTileRows + lane / 4 + 8, part.rows - 1);
-    float acc[kCols8][4] = {};
-    tile_dot_int8<kDType, kCols8>(
+    float acc[kQuads][2] = {};
+    tile_dot<kDType, kQuads>(
         part.weight + low * part.row_bytes, part.weight + high * part.row_bytes, args.cols,
         cols.begin, cols.end, x, acc, tables);
-
-    float* to = sums[buffer] + (warp * kTileRows + lane / 4) * (kOneRow ? 1 : kCols);
-    if constexpr (kOneRow) {
-      if (lane % 4 == 0) {
-        to[0] = acc[0][0];
-        to[8] = acc[0][2];
-      }
-    } else {
-#pragma unroll
-      for (int c = 0; c < kCols8; ++c) {
-        const int col = 8 * c + lane % 4 * 2;
-        to[col] = acc[c][0];
-        to[col + 1] = acc[c][1];
-        to[8 * kCols + col] = acc[c][2];
-        to[8 * kCols + col + 1] = acc[c][3];
-      }
-    }
+    store_tile<kQuads, kRows>(acc, sums[buffer] + warp * kTileRows * kRows);
     __syncthreads();
-    store_group<kOneRow ? 1 : kCols>(args, part, group, sums[buffer]);
+    store_group<kRows>(args, part, group, sums[buffer]);
   }
 }
 
-template <DType kDType, int kCols8, bool kOneRow>
+template <DType kDType, int kRows>
 Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
-  const size_t row_bytes = kOneRow ? static_cast<size_t>(int8_rows_bytes(1, args.cols)) : 0;
-  const size_t shared_bytes = table_bytes<kDType>() + row_bytes;
+  const size_t row_bytes = kRows == 1 ? static_cast<size_t>(code_rows_bytes(1, args.cols)) : 0;
   return launch(
-      "gemv_int8", gemv_int8_kernel<kDType, kCols8, kOneRow>, num_ctas, kGemvThreads, shared_bytes,
-      exec.stream, args);
+      "gemv_int8", gemv_int8_kernel<kDType, kRows>, num_ctas, kGemvThreads,
+      table_bytes<kDType>() + row_bytes, exec.stream, args);
 }
 
 template <DType kDType>
 Status launch_rows(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
-  if (args.num_rows == 1) return launch_kernel<kDType, 1, true>(exec, args, num_ctas);
-  if (args.num_rows <= 8) return launch_kernel<kDType, 1, false>(exec, args, num_ctas);
-  return launch_kernel<kDType, 2, false>(exec, args, num_ctas);
+  if (args.num_rows == 1) return launch_kernel<kDType, 1>(exec, args, num_ctas);
+  if (args.num_rows <= 4) return launch_kernel<kDType, 4>(exec, args, num_ctas);
+  if (args.num_rows <= 8) return launch_kernel<kDType, 8>(exec, args, num_ctas);
+  return launch_kernel<kDType, 16>(exec, args, num_ctas);
 }
 
 Status launch_dtype(const Exec& exec, DType dtype, const GemvKernelArgs& args, unsigned num_ctas) {
@@ -124,7 +108,7 @@ Status gemv_int8(const Exec& exec, std::span<const GemvPart> parts) {
     std::array<ConstRows, kGemvPartsMax> xs;
     std::array<std::byte*, kGemvPartsMax> packed = {};
     for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;
-    TANDEM_TRY(pack_int8_rows(exec, std::span(xs.data(), parts.size()), packed));
+    TANDEM_TRY(pack_code_rows(exec, std::span(xs.data(), parts.size()), packed));
     for (size_t i = 0; i < parts.size(); ++i) args.parts[i].packed = packed[i];
   }
   return launch_dtype(exec, parts[0].weight.dtype, args, num_ctas);

@@ -17,6 +17,11 @@ inline constexpr int kGemvWarps = kGemvThreads / 32;
 inline constexpr int kTileRows = 16;     // weight rows of a tile
 inline constexpr int kPassRowsMax = 16;  // activation rows of a pass over the weights
 
+/// Groups of four activation rows; see tile_dot.cuh.
+constexpr int num_quads(int num_rows) {
+  return (num_rows + 3) / 4;
+}
+
 /// A part as the kernels take it.
 struct GemvKernelPart {
   const std::byte* weight;

@@ -100,20 +100,13 @@ class PieceQueue {
     if (inside) {
 #pragma unroll
       for (int i = 0; i < kTileRows / 4; ++i) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                         first_to_ + stage + static_cast<uint32_t>(i * 4 * kLineBytes)),
-                     "l"(from_[i])
-                     : "memory");
+        copy_async_16(first_to_ + stage + static_cast<uint32_t>(i * 4 * kLineBytes), from_[i]);
       }
     }
 #pragma unroll
     for (int i = 0; i < kTileRows / 4; ++i) from_[i] += kLineBytes;
     if constexpr (Piece<kDType>::kHasScales) {
-      if (threadIdx.x % kWarpLanes < kTileRows) {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(scale_to_ + stage),
-                     "l"(scale_from_)
-                     : "memory");
-      }
+      if (threadIdx.x % kWarpLanes < kTileRows) copy_async_8(scale_to_ + stage, scale_from_);
       scale_from_ += kScaleBytes;
     }
     stage_ = stage_ + 1 == kStages ? 0 : stage_ + 1;
@@ -132,22 +125,25 @@ class PieceQueue {
   int stage_ = 0;
 };
 
-/// The packed activations of a kernel: int8 for Q8_0, split f16 for F16.
-template <DType kDType, int kCols8, bool kOneRow>
+/// The packed activations of a kernel, up to kRows rows: codes for Q8_0, split f16 for F16. Sums is
+/// what a warp adds up for a tile.
+template <DType kDType, int kRows>
 struct Activations;
 
-template <int kCols8, bool kOneRow>
-struct Activations<DType::kQ8_0, kCols8, kOneRow> {
-  Int8Lane<kCols8, kOneRow> lane;
+template <int kRows>
+struct Activations<DType::kQ8_0, kRows> {
+  static constexpr int kQuads = num_quads(kRows);
+  using Sums = float[kQuads][2];
+  CodeLane<kQuads> lane;
 
   __device__ static void pack(std::byte* to, const float* x, int cols) {
-    pack_int8_row<kGemvThreads>(x, int8_rows_at(to, 1, cols), 0);
+    pack_code_row<kGemvThreads>(x, code_rows_at(to, 1, cols), 0);
   }
   __device__ Activations(std::byte* packed, int num_rows, int cols)
-      : lane(int8_lane<kCols8, kOneRow>(int8_rows_at(packed, num_rows, cols), num_rows)) {}
+      : lane(code_lane<kQuads>(code_rows_at(packed, num_rows, cols), num_rows)) {}
 
   __device__ __forceinline__ void dot(
-      const std::byte* piece, int col, int end, float (&acc)[kCols8][4]) const {
+      const std::byte* piece, int col, int end, Sums& acc) const {
     const int group = threadIdx.x % kWarpLanes / 4;
     const int pair = threadIdx.x % 4;
     const std::byte* rows = piece + group * kLineBytes + pair % 2 * 8;
@@ -158,6 +154,7 @@ struct Activations<DType::kQ8_0, kCols8, kOneRow> {
       scales[r] = *reinterpret_cast<const uint2*>(
           piece + kTileRows * kLineBytes + (group + 8 * r) * kScaleBytes);
     }
+    Sums sums = {};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       if (col + 32 * i >= end) break;
@@ -171,16 +168,19 @@ struct Activations<DType::kQ8_0, kCols8, kOneRow> {
         d[r] = half_bits_to_float(i % 2 == 0 ? word & 0xffffU : word >> 16);
       }
       const uint32_t a[4] = {q[0].x, q[1].x, q[0].y, q[1].y};
-      add_scaled<kCols8>(acc, lane, col / 32 + i, a, d[0], d[1]);
+      add_block<kQuads>(sums, lane, col / 32 + i, a, d[0], d[1]);
     }
+    add_sums<kQuads>(acc, lane, col / 32, sums);
   }
-  __device__ float scale_of(int) const {
-    return 1.0f;
+  __device__ __forceinline__ void store(const Sums& acc, float* to) const {
+    store_tile<kQuads, kRows>(acc, to);
   }
 };
 
-template <int kCols8, bool kOneRow>
-struct Activations<DType::kF16, kCols8, kOneRow> {
+template <int kRows>
+struct Activations<DType::kF16, kRows> {
+  static constexpr int kCols8 = (kRows + 7) / 8;
+  using Sums = float[kCols8][4];
   SplitLane<kCols8> lane;
   const float* scale;
   int num_rows;
@@ -194,7 +194,7 @@ struct Activations<DType::kF16, kCols8, kOneRow> {
         num_rows(rows) {}
 
   __device__ __forceinline__ void dot(
-      const std::byte* piece, int col, int end, float (&acc)[kCols8][4]) const {
+      const std::byte* piece, int col, int end, Sums& acc) const {
     const int group = threadIdx.x % kWarpLanes / 4;
     const int pair = threadIdx.x % 4;
 #pragma unroll
@@ -209,25 +209,34 @@ struct Activations<DType::kF16, kCols8, kOneRow> {
       add_split<kCols8>(acc, lane, col / 32 + i, a[0], a[1]);
     }
   }
-  __device__ float scale_of(int row) const {
-    return row < num_rows ? scale[row] : 0.0f;
+  __device__ __forceinline__ void store(const Sums& acc, float* to) const {
+    const int group = threadIdx.x % kWarpLanes / 4;
+#pragma unroll
+    for (int c = 0; c < kCols8; ++c) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int col = 8 * c + static_cast<int>(threadIdx.x) % 4 * 2 + i;
+        if (col >= kRows) continue;
+        const float factor = col < num_rows ? scale[col] : 0.0f;
+        to[group * kRows + col] = acc[c][i] * factor;
+        to[(group + 8) * kRows + col] = acc[c][2 + i] * factor;
+      }
+    }
   }
 };
 
 template <DType kDType>
 constexpr int64_t packed_bytes(int64_t rows, int64_t cols) {
-  return kDType == DType::kQ8_0 ? int8_rows_bytes(rows, cols) : split_rows_bytes(rows, cols);
+  return kDType == DType::kQ8_0 ? code_rows_bytes(rows, cols) : split_rows_bytes(rows, cols);
 }
 
 // Grid: CTAs that stay; each takes a contiguous range of groups of tiles.
-template <DType kDType, int kCols8, bool kOneRow>
+template <DType kDType, int kRows>
 __global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
     const __grid_constant__ GemvKernelArgs args) {
-  constexpr int kCols = kOneRow ? 1 : 8 * kCols8;
   extern __shared__ __align__(128) std::byte dynamic[];
-  __shared__ float sums[2][kGemvWarps * kTileRows * kCols];
+  __shared__ float sums[2][kGemvWarps * kTileRows * kRows];
   const int warp = threadIdx.x / kWarpLanes;
-  const int lane = threadIdx.x % kWarpLanes;
   const auto num_ctas = static_cast<int64_t>(gridDim.x);
   int group = static_cast<int>(blockIdx.x * static_cast<int64_t>(args.num_groups) / num_ctas);
   const int end_group =
@@ -246,18 +255,18 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
   int stage = 0;
   for (int buffer = 0; group < end_group; ++group, buffer ^= 1) {
     const GemvKernelPart& part = args.parts[part_of(args, group)];
-    if constexpr (kOneRow) {
+    if constexpr (kRows == 1) {
       if (packed_from != part.x) {
         __syncthreads();
-        Activations<kDType, kCols8, kOneRow>::pack(own_row, part.x, args.cols);
+        Activations<kDType, kRows>::pack(own_row, part.x, args.cols);
         packed_from = part.x;
         __syncthreads();
       }
     }
-    const Activations<kDType, kCols8, kOneRow> x(
-        kOneRow ? own_row : const_cast<std::byte*>(part.packed), kOneRow ? 1 : args.num_rows,
-        args.cols);
-    float acc[kCols8][4] = {};
+    const Activations<kDType, kRows> x(
+        kRows == 1 ? own_row : const_cast<std::byte*>(part.packed),
+        kRows == 1 ? 1 : args.num_rows, args.cols);
+    typename Activations<kDType, kRows>::Sums acc = {};
     for (int col = cols.begin; col < cols.end; col += Piece<kDType>::kCols) {
       copy_async_wait<kStages - 2>();
       __syncwarp();  // the piece is there for every lane, and the stage before it is free
@@ -266,35 +275,19 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
       stage = stage + 1 == kStages ? 0 : stage + 1;
     }
 
-    float* to = sums[buffer] + (warp * kTileRows + lane / 4) * kCols;
-    if constexpr (kOneRow) {
-      if (lane % 4 == 0) {
-        to[0] = acc[0][0] * x.scale_of(0);
-        to[8] = acc[0][2] * x.scale_of(0);
-      }
-    } else {
-#pragma unroll
-      for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const int col = 8 * c + lane % 4 * 2 + i;
-          to[col] = acc[c][i] * x.scale_of(col);
-          to[8 * kCols + col] = acc[c][2 + i] * x.scale_of(col);
-        }
-      }
-    }
+    x.store(acc, sums[buffer] + warp * kTileRows * kRows);
     __syncthreads();
-    store_group<kCols>(args, part, group, sums[buffer]);
+    store_group<kRows>(args, part, group, sums[buffer]);
   }
   copy_async_wait<0>();
 }
 
-template <DType kDType, int kCols8, bool kOneRow>
+template <DType kDType, int kRows>
 Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
   size_t shared_bytes = kGemvWarps * kStages * Piece<kDType>::kBytes;
-  if (kOneRow) shared_bytes += static_cast<size_t>(packed_bytes<kDType>(1, args.cols));
+  if (kRows == 1) shared_bytes += static_cast<size_t>(packed_bytes<kDType>(1, args.cols));
   return launch(
-      "gemv_stream", gemv_stream_kernel<kDType, kCols8, kOneRow>, num_ctas, kGemvThreads,
+      "gemv_stream", gemv_stream_kernel<kDType, kRows>, num_ctas, kGemvThreads,
       shared_bytes, exec.stream, args);
 }
 
@@ -303,17 +296,20 @@ Status gemv_stream(const Exec& exec, std::span<const GemvPart> parts) {
   GemvKernelArgs args = {};
   const unsigned num_ctas = plan_gemv(parts, num_sms() * kCtasPerSm, args);
   const Scratch::Frame frame(*exec.scratch);
-  if (args.num_rows == 1) return launch_kernel<kDType, 1, true>(exec, args, num_ctas);
+  if (args.num_rows == 1) return launch_kernel<kDType, 1>(exec, args, num_ctas);
   std::array<ConstRows, kGemvPartsMax> xs;
   std::array<std::byte*, kGemvPartsMax> packed = {};
   for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;
   const std::span<const ConstRows> views(xs.data(), parts.size());
   TANDEM_TRY(
-      kDType == DType::kQ8_0 ? pack_int8_rows(exec, views, packed)
+      kDType == DType::kQ8_0 ? pack_code_rows(exec, views, packed)
                              : pack_split_rows(exec, views, packed));
   for (size_t i = 0; i < parts.size(); ++i) args.parts[i].packed = packed[i];
-  return args.num_rows <= 8 ? launch_kernel<kDType, 1, false>(exec, args, num_ctas)
-                            : launch_kernel<kDType, 2, false>(exec, args, num_ctas);
+  if (kDType == DType::kQ8_0 && args.num_rows <= 4) {
+    return launch_kernel<DType::kQ8_0, 4>(exec, args, num_ctas);
+  }
+  return args.num_rows <= 8 ? launch_kernel<kDType, 8>(exec, args, num_ctas)
+                            : launch_kernel<kDType, 16>(exec, args, num_ctas);
 }
 
 }  // namespace

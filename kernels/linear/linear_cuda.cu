@@ -6,7 +6,7 @@
 namespace tandem::detail {
 
 Status linear_cuda(const Exec& exec, const LinearArgs& args) {
-  if (cuda::is_prefill(exec, args.x.rows) && cuda::gemm_takes(args.weight)) {
+  if (cuda::is_prefill(exec) && cuda::gemm_takes(args.weight)) {
     return cuda::gemm_linear(exec, args.x, args.weight, args.out);
   }
   const cuda::GemvPart part = {args.x, args.weight, args.out};

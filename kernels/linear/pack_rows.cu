@@ -21,13 +21,13 @@ struct PackArgs {
 };
 
 // Grid: x over rows, y over the different views.
-__global__ __launch_bounds__(kNumThreads) void pack_int8_kernel(
+__global__ __launch_bounds__(kNumThreads) void pack_codes_kernel(
     const __grid_constant__ PackArgs args) {
   pdl_wait();
   pdl_launch_dependents();
-  const Int8Rows to = int8_rows_at(args.to[blockIdx.y], args.num_rows, args.cols);
+  const CodeRows to = code_rows_at(args.to[blockIdx.y], args.num_rows, args.cols);
   const auto row = static_cast<int64_t>(blockIdx.x);
-  pack_int8_row<kNumThreads>(args.x[blockIdx.y] + row * args.stride[blockIdx.y], to, row);
+  pack_code_row<kNumThreads>(args.x[blockIdx.y] + row * args.stride[blockIdx.y], to, row);
 }
 
 __global__ __launch_bounds__(kNumThreads) void pack_split_kernel(
@@ -62,13 +62,13 @@ unsigned place_views(
 
 }  // namespace
 
-Status pack_int8_rows(
+Status pack_code_rows(
     const Exec& exec, std::span<const ConstRows> xs, std::span<std::byte*> packed) {
   PackArgs args = {};
   const unsigned count =
-      place_views(exec, xs, int8_rows_bytes(xs[0].rows, xs[0].cols), args, packed);
+      place_views(exec, xs, code_rows_bytes(xs[0].rows, xs[0].cols), args, packed);
   return launch(
-      "pack_int8", pack_int8_kernel, dim3(static_cast<unsigned>(args.num_rows), count), kNumThreads,
+      "pack_codes", pack_codes_kernel, dim3(static_cast<unsigned>(args.num_rows), count), kNumThreads,
       0, exec.stream, args);
 }
 

@@ -10,9 +10,9 @@
 namespace tandem::cuda {
 
 /// Queues the packing of the rows of each of `xs` into scratch memory that the caller's frame gives
-/// back; packed[i] is where int8_rows_at() (packed_rows.cuh) finds them. Equal views are packed
+/// back; packed[i] is where code_rows_at() (packed_rows.cuh) finds them. Equal views are packed
 /// once. All have the same number of rows and columns. Limits: xs.size() <= kGemvPartsMax.
-Status pack_int8_rows(
+Status pack_code_rows(
     const Exec& exec, std::span<const ConstRows> xs, std::span<std::byte*> packed);
 
 /// The same for split_rows_at().

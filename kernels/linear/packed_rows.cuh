@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/warp.cuh"
 
 namespace tandem::cuda {
@@ -12,88 +13,98 @@ namespace tandem::cuda {
 // Activation rows in the forms that the tensor-core dots take. Packing a row uses that row alone,
 // so its result does not depend on what else is in the batch.
 
-/// int8 codes with one scale for each 32 values: x = d * q. Row r has its codes at q + r *
-/// q_stride.
-struct Int8Rows {
+/// Codes of 16 bits with one scale for each 256 values: x = d * (256 * high + low), high and low
+/// being int8, so that the matrix unit takes both. A code is off by 2^-16 of the largest of its 256
+/// values at most: about what f16 does to a value. Row r has its codes at q + r * q_stride, of each
+/// 32 values the high bytes and then the low ones.
+struct CodeRows {
   std::byte* q = nullptr;
-  float* d = nullptr;    // [rows][cols / 32]
-  float* sum = nullptr;  // [rows][cols / 16]: d * (sum of 16 codes)
+  float* d = nullptr;    // [rows][scales_of(cols)]
+  float* sum = nullptr;  // [rows][cols / 16]: of 16 codes; an integer
   int cols = 0;
   int q_stride = 0;
 };
 
-/// The stride puts the 32 bytes of one block of eight consecutive rows into different banks.
-constexpr int int8_row_stride(int64_t cols) {
-  return static_cast<int>((cols + 127) / 128 * 128 + 32);
+inline constexpr int kScaleCols = 256;
+constexpr int64_t scales_of(int64_t cols) {
+  return (cols + kScaleCols - 1) / kScaleCols;
+}
+
+/// The stride puts the 64 bytes of one block of neighbouring rows into different banks.
+constexpr int code_row_stride(int64_t cols) {
+  return static_cast<int>((2 * cols + 127) / 128 * 128 + 64);
 }
 
 /// A multiple of 16.
-constexpr int64_t int8_rows_bytes(int64_t rows, int64_t cols) {
-  return (rows * (int8_row_stride(cols) + cols / 32 * 4 + (cols + 15) / 16 * 4) + 15) / 16 * 16;
+constexpr int64_t code_rows_bytes(int64_t rows, int64_t cols) {
+  return (rows * (code_row_stride(cols) + scales_of(cols) * 4 + (cols + 15) / 16 * 4) + 15) / 16 *
+         16;
 }
 
 /// Lays the arrays of `rows` rows out in `memory`, which is on 16 bytes.
-__host__ __device__ inline Int8Rows int8_rows_at(std::byte* memory, int64_t rows, int64_t cols) {
-  Int8Rows packed;
+__host__ __device__ inline CodeRows code_rows_at(std::byte* memory, int64_t rows, int64_t cols) {
+  CodeRows packed;
   packed.cols = static_cast<int>(cols);
-  packed.q_stride = int8_row_stride(cols);
+  packed.q_stride = code_row_stride(cols);
   packed.q = memory;
   packed.d = reinterpret_cast<float*>(memory + rows * packed.q_stride);
-  packed.sum = packed.d + rows * (cols / 32);
+  packed.sum = packed.d + rows * scales_of(cols);
   return packed;
 }
 
-/// Packs a part of one row: this thread, of the four neighbouring lanes that share a block of 32,
-/// packs the eight values of `first` and `second`. All four lanes call together.
-__device__ __forceinline__ void pack_int8_eight(
-    const float4& first, const float4& second, const Int8Rows& to, int64_t row, int block,
-    int quarter) {
+/// Packs 256 values of a row, or what is left of it, with a warp: this lane the eight from column
+/// 256 * block + 8 * lane on. A lane past the row brings zeros and stores nothing.
+__device__ __forceinline__ void pack_eight(
+    const float4& first, const float4& second, const CodeRows& to, int64_t row, int block) {
+  constexpr float kLargestCode = 127 * 256;
+  const int lane = threadIdx.x % kWarpLanes;
+  const int col = block * kScaleCols + lane * 8;
   const float v[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
   float largest = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) largest = fmaxf(largest, fabsf(v[i]));
-  const uint32_t quad = 0xfU << (threadIdx.x % 32 / 4 * 4);
-  largest = fmaxf(largest, __shfl_xor_sync(quad, largest, 1));
-  largest = fmaxf(largest, __shfl_xor_sync(quad, largest, 2));
-  const float d = __fdiv_rn(largest, 127.0f);
-  const float inverse = largest > 0 ? __fdiv_rn(127.0f, largest) : 0.0f;
-  uint32_t words[2] = {};
+  largest = warp_max(largest);
+  const float inverse = largest > 0 ? __fdiv_rn(kLargestCode, largest) : 0.0f;
+  uint32_t high_words[2] = {};
+  uint32_t low_words[2] = {};
   int sum = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const int code = max(-127, min(127, __float2int_rn(__fmul_rn(v[i], inverse))));
+    const int code = max(-127 * 256, min(127 * 256, __float2int_rn(__fmul_rn(v[i], inverse))));
+    const int high = (code + 128) >> 8;
     sum += code;
-    words[i / 4] |= (static_cast<uint32_t>(code) & 255U) << (8 * (i % 4));
+    high_words[i / 4] |= (static_cast<uint32_t>(high) & 255U) << (8 * (i % 4));
+    low_words[i / 4] |= (static_cast<uint32_t>(code) & 255U) << (8 * (i % 4));
   }
-  *reinterpret_cast<uint2*>(to.q + row * to.q_stride + block * 32 + quarter * 8) =
-      make_uint2(words[0], words[1]);
-  sum += __shfl_xor_sync(quad, sum, 1);
-  if (quarter % 2 == 0) {
-    to.sum[row * (to.cols / 16) + block * 2 + quarter / 2] = __fmul_rn(d, static_cast<float>(sum));
-  }
-  if (quarter == 0) to.d[row * (to.cols / 32) + block] = d;
+  sum += __shfl_xor_sync(0xffffffffU, sum, 1);
+  if (col >= to.cols) return;
+  std::byte* codes = to.q + row * to.q_stride + col / 32 * 64 + col % 32;
+  *reinterpret_cast<uint2*>(codes) = make_uint2(high_words[0], high_words[1]);
+  *reinterpret_cast<uint2*>(codes + 32) = make_uint2(low_words[0], low_words[1]);
+  if (lane % 2 == 0) to.sum[row * (to.cols / 16) + col / 16] = static_cast<float>(sum);
+  if (lane == 0) to.d[row * scales_of(to.cols) + block] = __fdiv_rn(largest, kLargestCode);
 }
 
 /// Packs row `row` with the whole CTA. Limits: cols a multiple of 32, x on 16 bytes.
 template <int kNumThreads>
-__device__ __forceinline__ void pack_int8_row(const float* x, const Int8Rows& to, int64_t row) {
-  constexpr int kAtOnce = 4;  // blocks of a thread whose loads are under way together
-  const int num_blocks = to.cols / 32;
-  const int quarter = threadIdx.x % 4;
-  for (int base = threadIdx.x / 4; base < num_blocks; base += kAtOnce * kNumThreads / 4) {
-    float4 v[kAtOnce][2];
+__device__ __forceinline__ void pack_code_row(const float* x, const CodeRows& to, int64_t row) {
+  constexpr int kAtOnce = 2;  // blocks of a warp whose loads are under way together
+  constexpr int kNumWarps = kNumThreads / kWarpLanes;
+  const auto num_blocks = static_cast<int>(scales_of(to.cols));
+  for (int base = threadIdx.x / kWarpLanes; base < num_blocks; base += kAtOnce * kNumWarps) {
+    float4 v[kAtOnce][2] = {};
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int block = base + i * kNumThreads / 4;
-      if (block >= num_blocks) continue;
-      const auto* from = reinterpret_cast<const float4*>(x + block * 32 + quarter * 8);
+      const int col = (base + i * kNumWarps) * kScaleCols + threadIdx.x % kWarpLanes * 8;
+      if (col >= to.cols) continue;
+      const auto* from = reinterpret_cast<const float4*>(x + col);
       v[i][0] = from[0];
       v[i][1] = from[1];
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int block = base + i * kNumThreads / 4;
-      if (block < num_blocks) pack_int8_eight(v[i][0], v[i][1], to, row, block, quarter);
+      const int block = base + i * kNumWarps;
+      if (block < num_blocks) pack_eight(v[i][0], v[i][1], to, row, block);
     }
   }
 }
@@ -126,22 +137,10 @@ __host__ __device__ inline SplitRows split_rows_at(std::byte* memory, int64_t ro
   return packed;
 }
 
-__device__ __forceinline__ uint32_t to_half_bits(float value) {
-  uint32_t bits = 0;
-  asm("{.reg .b16 h; cvt.rn.f16.f32 h, %1; cvt.u32.u16 %0, h;}" : "=r"(bits) : "f"(value));
-  return bits;
-}
-
-__device__ __forceinline__ float from_half_bits(uint32_t bits) {
-  float value = 0;
-  asm("{.reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h;}" : "=f"(value) : "r"(bits));
-  return value;
-}
-
 __device__ __forceinline__ void store_split(const SplitRows& to, int64_t row, int i, float value) {
   const uint32_t high = to_half_bits(value);
   to.high[row * to.stride + i] = static_cast<uint16_t>(high);
-  to.low[row * to.stride + i] = static_cast<uint16_t>(to_half_bits(value - from_half_bits(high)));
+  to.low[row * to.stride + i] = static_cast<uint16_t>(to_half_bits(value - half_bits_to_float(high)));
 }
 
 /// Packs row `row` with the whole CTA. Limits: cols a multiple of 32, x on 16 bytes.

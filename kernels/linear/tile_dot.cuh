@@ -11,104 +11,180 @@
 
 namespace tandem::cuda {
 
-__device__ __forceinline__ uint32_t load_once(const uint32_t* data) {
-  uint32_t v;
-  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(data));
-  return v;
-}
-__device__ __forceinline__ uint32_t load_once(const uint16_t* data) {
-  uint32_t v;
-  asm("{.reg .b16 h; ld.global.nc.u16 h, [%1]; cvt.u32.u16 %0, h;}" : "=r"(v) : "l"(data));
-  return v;
-}
-// Dots of 16 weight rows with up to 8 * kCols8 activation rows over a range of columns, by one
-// warp. The weights are the `a` side of the matrix instructions and the activations the `b` side:
-// lane = 4 * group + pair reads the weight rows `group` and `group + 8` and the activation row
-// `group` of each eight, and holds in acc[c][0..3] the sums of
-//   (weight row group, activation 8 c + 2 pair), (.., + 1), (weight row group + 8, same two).
-// Within a block of 32 columns a lane reads columns 8 pair ... 8 pair + 7 of both sides.
-// Float operations are spelled out, so that every instance rounds alike: a sum does not depend on
-// how many activation rows there are.
+// Dots of 16 weight rows with up to 4 * kQuads activation rows over a range of columns, by one
+// warp. The weights are the `a` side of the matrix instructions and the activations the `b` side,
+// whose eight columns are the high and the low bytes of four rows. Lane = 4 * group + pair reads
+// the weight rows `group` and `group + 8` and, of each four activation rows, half `group % 2` of
+// row `group / 2`; it holds in acc[c][0] and [1] the sums of activation row 4 c + pair with its two
+// weight rows. Within a block of 32 columns a lane reads columns 8 pair ... 8 pair + 7 of both
+// sides. Float operations are spelled out, so that every instance rounds alike: a sum does not
+// depend on how many activation rows there are.
+
+inline constexpr int kQuadRows = 4;
 
 /// What a lane needs to find its activations. A lane without an activation row reads another one,
-/// and what it sums is of no use. With kOneRow there is a single activation row, and only acc[0][0]
-/// and acc[0][2] are summed.
-template <int kCols8, bool kOneRow = false>
-struct Int8Lane {
-  static constexpr bool kHasOneRow = kOneRow;
-  const std::byte* q[kCols8];  // at column 8 * pair of its row
-  const float* d[kCols8][2];   // scales of the activation rows 8 c + 2 pair (+ 1)
-  const float* sum[kCols8];    // of the row of q
+/// and what it sums is of no use.
+template <int kQuads>
+struct CodeLane {
+  const std::byte* q[kQuads];  // its half, at column 8 * pair, of the row that it reads
+  const float* d[kQuads];      // scales of the row that it sums
+  const float* sum[kQuads];    // sums of codes of the row that it reads
 
   __device__ __forceinline__ uint2 codes(int c, int block) const {
-    return *reinterpret_cast<const uint2*>(q[c] + block * 32);
+    return *reinterpret_cast<const uint2*>(q[c] + block * 64);
   }
-  __device__ __forceinline__ float part_sum(int c, int idx) const { return sum[c][idx]; }
+  /// The scale of the 256 columns that hold block `block` of 32.
+  __device__ __forceinline__ float scale(int c, int block) const {
+    return d[c][block / (kScaleCols / 32)];
+  }
 };
 
-/// The lane's view when activation row i is packed row i, for i < num_rows; num_rows >= 1.
-template <int kCols8, bool kOneRow = false>
-__device__ __forceinline__ Int8Lane<kCols8, kOneRow> int8_lane(const Int8Rows& rows, int num_rows) {
+/// The lane's view when activation row i is the packed row row_of(i).
+template <int kQuads, class RowOf>
+__device__ __forceinline__ CodeLane<kQuads> code_lane(const CodeRows& rows, const RowOf& row_of) {
   const int group = threadIdx.x % kWarpLanes / 4;
   const int pair = threadIdx.x % 4;
-  Int8Lane<kCols8, kOneRow> lane;
+  CodeLane<kQuads> lane;
 #pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-    const int row = min(8 * c + group, num_rows - 1);
-    lane.q[c] = rows.q + row * rows.q_stride + 8 * pair;
-    lane.sum[c] = rows.sum + row * (rows.cols / 16);
-    for (int i = 0; i < 2; ++i) {
-      lane.d[c][i] = rows.d + min(8 * c + 2 * pair + i, num_rows - 1) * (rows.cols / 32);
-    }
+  for (int c = 0; c < kQuads; ++c) {
+    const int read = row_of(kQuadRows * c + group / 2);
+    const int summed = row_of(kQuadRows * c + pair);
+    lane.q[c] = rows.q + read * rows.q_stride + group % 2 * 32 + 8 * pair;
+    lane.sum[c] = rows.sum + read * (rows.cols / 16);
+    lane.d[c] = rows.d + summed * scales_of(rows.cols);
   }
   return lane;
 }
 
-/// acc += (integer dots) * (weight scale) * (activation scale), for one block of 32 columns.
-template <int kCols8, class Lane>
-__device__ __forceinline__ void add_scaled(
-    float (&acc)[kCols8][4], const Lane& x, int block, const uint32_t (&a)[4], float scale_low,
-    float scale_high) {
+/// The same when activation row i is packed row i, for i < num_rows; num_rows >= 1.
+template <int kQuads>
+__device__ __forceinline__ CodeLane<kQuads> code_lane(const CodeRows& rows, int num_rows) {
+  return code_lane<kQuads>(rows, [=](int i) { return min(i, num_rows - 1); });
+}
+
+/// A lane's part of a tile's sums into sums [kTileRows][kCols], the tile's first row at `to`.
+template <int kQuads, int kCols>
+__device__ __forceinline__ void store_tile(const float (&acc)[kQuads][2], float* to) {
+  const int group = threadIdx.x % kWarpLanes / 4;
+  const int pair = threadIdx.x % 4;
 #pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
+  for (int c = 0; c < kQuads; ++c) {
+    const int col = kQuadRows * c + pair;
+    if (col >= kCols) continue;
+    to[group * kCols + col] = acc[c][0];
+    to[(group + 8) * kCols + col] = acc[c][1];
+  }
+}
+
+/// The integer dots of 256 columns at most: per activation row and weight row, those with the high
+/// and with the low bytes.
+template <int kQuads>
+using Dots = int[kQuads][4];
+
+/// 256 high + low.
+__device__ __forceinline__ float join_dots(int high, int low) {
+  return __fmaf_rn(256.0f, static_cast<float>(high), static_cast<float>(low));
+}
+
+template <int kQuads>
+__device__ __forceinline__ void add_dots(
+    Dots<kQuads>& dots, const CodeLane<kQuads>& x, int block, const uint32_t (&a)[4]) {
+#pragma unroll
+  for (int c = 0; c < kQuads; ++c) {
+    const uint2 b = x.codes(c, block);
+    mma_s8_k32(dots[c], a, b.x, b.y);
+  }
+}
+
+/// dots += scale * (dots of one block); scales up to 63 leave 256 columns of room.
+template <int kQuads>
+__device__ __forceinline__ void add_scaled_dots(
+    Dots<kQuads>& dots, const CodeLane<kQuads>& x, int block, const uint32_t (&a)[4],
+    const int (&scale)[2]) {
+#pragma unroll
+  for (int c = 0; c < kQuads; ++c) {
+    const uint2 b = x.codes(c, block);
+    int of_block[4] = {0, 0, 0, 0};
+    mma_s8_k32(of_block, a, b.x, b.y);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) dots[c][i] += scale[i / 2] * of_block[i];
+  }
+}
+
+/// sums += scale * (dots of one block), for types with a float scale for each 32 columns.
+template <int kQuads>
+__device__ __forceinline__ void add_block(
+    float (&sums)[kQuads][2], const CodeLane<kQuads>& x, int block, const uint32_t (&a)[4],
+    float scale_low, float scale_high) {
+#pragma unroll
+  for (int c = 0; c < kQuads; ++c) {
     const uint2 b = x.codes(c, block);
     int dots[4] = {0, 0, 0, 0};
     mma_s8_k32(dots, a, b.x, b.y);
-    const float d0 = x.d[c][0][block];
-    acc[c][0] = __fmaf_rn(static_cast<float>(dots[0]), __fmul_rn(scale_low, d0), acc[c][0]);
-    acc[c][2] = __fmaf_rn(static_cast<float>(dots[2]), __fmul_rn(scale_high, d0), acc[c][2]);
-    if constexpr (!Lane::kHasOneRow) {
-      const float d1 = x.d[c][1][block];
-      acc[c][1] = __fmaf_rn(static_cast<float>(dots[1]), __fmul_rn(scale_low, d1), acc[c][1]);
-      acc[c][3] = __fmaf_rn(static_cast<float>(dots[3]), __fmul_rn(scale_high, d1), acc[c][3]);
+    // 32 products of 127 * 127 * 256: no overflow.
+    const auto low = static_cast<float>(256 * dots[0] + dots[1]);
+    const auto high = static_cast<float>(256 * dots[2] + dots[3]);
+    sums[c][0] = __fmaf_rn(low, scale_low, sums[c][0]);
+    sums[c][1] = __fmaf_rn(high, scale_high, sums[c][1]);
+  }
+}
+
+/// acc += sums * (scale of the activations); `block` is one of the sums' blocks.
+template <int kQuads>
+__device__ __forceinline__ void add_sums(
+    float (&acc)[kQuads][2], const CodeLane<kQuads>& x, int block,
+    const float (&sums)[kQuads][2]) {
+#pragma unroll
+  for (int c = 0; c < kQuads; ++c) {
+    const float scale = x.scale(c, block);
+    acc[c][0] = __fmaf_rn(scale, sums[c][0], acc[c][0]);
+    acc[c][1] = __fmaf_rn(scale, sums[c][1], acc[c][1]);
+  }
+}
+
+/// acc += activation scale * (d * dots), minus dmin * minima if there are any.
+template <int kQuads>
+__device__ __forceinline__ void add_super_block(
+    float (&acc)[kQuads][2], const CodeLane<kQuads>& x, int block, const Dots<kQuads>& dots,
+    const float (&d)[2], const float (&dmin)[2], const float (*minima)[4]) {
+#pragma unroll
+  for (int c = 0; c < kQuads; ++c) {
+    const float scale = x.scale(c, block);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float sum = __fmul_rn(d[r], join_dots(dots[c][2 * r], dots[c][2 * r + 1]));
+      if (minima != nullptr) {
+        const float least = __fadd_rn(minima[c][2 * r], minima[c][2 * r + 1]);
+        sum = __fmaf_rn(-dmin[r], least, sum);
+      }
+      acc[c][r] = __fmaf_rn(scale, sum, acc[c][r]);
     }
   }
 }
 
-/// acc -= scale * (minima of a's 8 sub-blocks) . (sums of the activations in them). The sums are
-/// split in two so that the product of 11-bit operands loses nothing that matters.
-template <int kCols8>
-__device__ __forceinline__ void subtract_minima(
-    float (&minima)[kCols8][4], const uint32_t (&a)[4], const float (&sums)[kCols8][2]) {
+/// minima += (minima of a's 8 sub-blocks) . (sums of the codes in them). A sum has up to 21 bits:
+/// the column of a row's high bytes takes its first 11, the other column the rest.
+template <int kQuads>
+__device__ __forceinline__ void add_minima(
+    float (&minima)[kQuads][4], const uint32_t (&a)[4], const float (&sums)[kQuads][2]) {
+  const bool is_low = threadIdx.x / 4 % 2 == 1;
 #pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-    uint32_t high[2];
-    uint32_t low[2];
+  for (int c = 0; c < kQuads; ++c) {
+    uint32_t b[2];
+#pragma unroll
     for (int i = 0; i < 2; ++i) {
-      high[i] = __float_as_uint(sums[c][i]) & 0xffffe000U;
-      low[i] = __float_as_uint(sums[c][i] - __uint_as_float(high[i]));
+      const uint32_t first = __float_as_uint(sums[c][i]) & 0xffffe000U;
+      b[i] = is_low ? __float_as_uint(__fsub_rn(sums[c][i], __uint_as_float(first))) : first;
     }
-    mma_tf32_k8(minima[c], a, high[0], high[1]);
-    mma_tf32_k8(minima[c], a, low[0], low[1]);
+    mma_tf32_k8(minima[c], a, b[0], b[1]);
   }
 }
 
 /// Tables that a CTA keeps in shared memory for the types that look values up. Each entry stands
-/// kTableCopies times, and a lane reads its own copy: lookups of a warp then meet in few banks.
-inline constexpr int kTableCopies = 16;
+/// once for each lane, so that the lookups of a warp meet in no bank.
 struct alignas(16) DotTables {
-  uint2 iq2_grid[256][kTableCopies];
-  uint2 iq2_signs[128][kTableCopies];  // 0xff in the bytes that are negative
+  uint32_t iq2_selectors[256][kWarpLanes];
+  uint32_t iq2_signs[128][kWarpLanes];
 };
 
 template <DType kDType>
@@ -122,28 +198,22 @@ constexpr size_t table_bytes() {
   return needs_tables<kDType>() ? sizeof(DotTables) : 0;
 }
 
-/// 0xff in each byte whose bit, of the low four, is set.
-__device__ __forceinline__ uint32_t spread_signs(uint32_t bits) {
-  return (((bits & 15U) * 0x00204081U) & 0x01010101U) * 0xffU;
-}
-
 template <int kNumThreads>
 __device__ __forceinline__ void fill_tables(DotTables& tables) {
-  constexpr int kPairs = kTableCopies / 2;  // two copies are stored together
-  for (int i = threadIdx.x; i < 256 * kPairs; i += kNumThreads) {
-    const uint2 grid = kIq2Table.entries[i / kPairs];
-    reinterpret_cast<uint4*>(tables.iq2_grid)[i] = make_uint4(grid.x, grid.y, grid.x, grid.y);
+  constexpr int kParts = kWarpLanes / 4;  // four copies are stored together
+  for (uint32_t i = threadIdx.x; i < 256 * kParts; i += kNumThreads) {
+    const uint32_t selectors = iq2_selectors(i / kParts);
+    reinterpret_cast<uint4*>(tables.iq2_selectors)[i] =
+        make_uint4(selectors, selectors, selectors, selectors);
   }
-  for (int i = threadIdx.x; i < 128 * kPairs; i += kNumThreads) {
-    const uint32_t idx = static_cast<uint32_t>(i / kPairs);
-    const uint32_t signs = idx | ((static_cast<uint32_t>(__popc(idx)) & 1U) << 7);
-    const uint2 mask = make_uint2(spread_signs(signs), spread_signs(signs >> 4));
-    reinterpret_cast<uint4*>(tables.iq2_signs)[i] = make_uint4(mask.x, mask.y, mask.x, mask.y);
+  for (uint32_t i = threadIdx.x; i < 128 * kParts; i += kNumThreads) {
+    const uint32_t signs = iq2_sign_bits(i / kParts);
+    reinterpret_cast<uint4*>(tables.iq2_signs)[i] = make_uint4(signs, signs, signs, signs);
   }
 }
 
-/// Whether tile_dot_int8 takes the type, and the columns that one warp's range is a multiple of.
-constexpr bool has_int8_dot(DType dtype) {
+/// Whether tile_dot takes the type, and the columns that one warp's range is a multiple of.
+constexpr bool has_code_dot(DType dtype) {
   return dtype == DType::kQ8_0 || dtype == DType::kQ2_K || dtype == DType::kQ4_K ||
          dtype == DType::kIQ2_XXS || dtype == DType::kMXFP4;
 }
@@ -151,19 +221,20 @@ constexpr int dot_grain(DType dtype) {
   return block_values(dtype) == 256 ? 256 : 128;
 }
 
-// The four types below differ in how a lane gets eight int8 weights and their scale.
+// The types below differ in how a lane gets eight int8 weights and their scale.
 
-template <int kCols8, class Lane>
+template <int kQuads>
 __device__ __forceinline__ void dot_q8_0(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end,
+    const CodeLane<kQuads>& x, float (&acc)[kQuads][2]) {
   const int pair = threadIdx.x % 4;
   const std::byte* rows[2] = {low, high};
 #pragma unroll 2
   for (int block = begin / 32; block < end / 32; block += 4) {
-    uint2 q[2][4];
-    float d[2][4];
+    float sums[kQuads][2] = {};
     if (block + 4 <= end / 32) {
+      uint2 q[2][4];
+      float d[2][4];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const uint2 scales = load_once(reinterpret_cast<const uint2*>(rows[r] + cols + block * 2));
@@ -180,7 +251,7 @@ __device__ __forceinline__ void dot_q8_0(
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const uint32_t a[4] = {q[0][i].x, q[1][i].x, q[0][i].y, q[1][i].y};
-        add_scaled<kCols8, Lane>(acc, x, block + i, a, d[0][i], d[1][i]);
+        add_block<kQuads>(sums, x, block + i, a, d[0][i], d[1][i]);
       }
     } else {
       for (int b = block; b < end / 32; ++b) {
@@ -191,9 +262,10 @@ __device__ __forceinline__ void dot_q8_0(
           scale[r] = half_bits_to_float(*reinterpret_cast<const uint16_t*>(rows[r] + cols + b * 2));
         }
         const uint32_t a[4] = {tail[0].x, tail[1].x, tail[0].y, tail[1].y};
-        add_scaled<kCols8, Lane>(acc, x, b, a, scale[0], scale[1]);
+        add_block<kQuads>(sums, x, b, a, scale[0], scale[1]);
       }
     }
+    add_sums<kQuads>(acc, x, block, sums);  // 128 columns from a multiple of 128 have one scale
   }
 }
 
@@ -208,94 +280,133 @@ __device__ __forceinline__ uint32_t twice_fp4(uint32_t codes) {
   return (positive & ~signs) | (negative & signs);
 }
 
-template <int kCols8, class Lane>
+template <int kQuads>
 __device__ __forceinline__ void dot_mxfp4(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end,
+    const CodeLane<kQuads>& x, float (&acc)[kQuads][2]) {
   const int pair = threadIdx.x % 4;
   const int shift = pair >= 2 ? 4 : 0;  // columns 16 ... 31 of a block are the high nibbles
   const std::byte* rows[2] = {low, high};
-#pragma unroll 4
-  for (int block = begin / 32; block < end / 32; ++block) {
-    uint32_t words[2][2];
-    float d[2];
+  for (int first = begin / 32; first < end / 32; first += 4) {
+    float sums[kQuads][2] = {};
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const uint2 q =
-          load_once(reinterpret_cast<const uint2*>(rows[r] + block * 16 + pair % 2 * 8));
-      words[r][0] = twice_fp4((q.x >> shift) & 0x0f0f0f0fU);
-      words[r][1] = twice_fp4((q.y >> shift) & 0x0f0f0f0fU);
-      d[r] = 0.5f * e8m0_to_f32(static_cast<uint8_t>(rows[r][cols / 2 + block]));
+    for (int i = 0; i < 4; ++i) {
+      const int block = first + i;
+      if (block >= end / 32) break;
+      uint32_t words[2][2];
+      float d[2];
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const uint2 q =
+            load_once(reinterpret_cast<const uint2*>(rows[r] + block * 16 + pair % 2 * 8));
+        words[r][0] = twice_fp4((q.x >> shift) & 0x0f0f0f0fU);
+        words[r][1] = twice_fp4((q.y >> shift) & 0x0f0f0f0fU);
+        d[r] = 0.5f * e8m0_to_f32(static_cast<uint8_t>(rows[r][cols / 2 + block]));
+      }
+      const uint32_t a[4] = {words[0][0], words[1][0], words[0][1], words[1][1]};
+      add_block<kQuads>(sums, x, block, a, d[0], d[1]);
     }
-    const uint32_t a[4] = {words[0][0], words[1][0], words[0][1], words[1][1]};
-    add_scaled<kCols8, Lane>(acc, x, block, a, d[0], d[1]);
+    add_sums<kQuads>(acc, x, first, sums);
   }
 }
 
-// Entry `code` of a table, `code` being the bits of `word` from `begin` on. The bits are rotated to
-// where they count in table rows, so that a lookup is a rotation, a mask and a load.
-__device__ __forceinline__ uint2
-look_up(const std::byte* table, uint32_t word, int begin, uint32_t num_codes) {
-  constexpr int kRowBits = 7;
-  static_assert(sizeof(uint2) * kTableCopies == 1 << kRowBits);
-  const uint32_t turned = __funnelshift_r(word, word, (begin - kRowBits) & 31);
-  return *reinterpret_cast<const uint2*>(table + (turned & ((num_codes - 1) << kRowBits)));
+/// What a lane reads of one block of 256 columns of its two rows.
+struct Iq2Block {
+  uint4 words[2];
+  uint32_t d[2];
+};
+
+__device__ __forceinline__ void load_iq2_xxs(
+    const std::byte* low, const std::byte* high, int cols, int block, Iq2Block& to) {
+  const int pair = threadIdx.x % 4;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const std::byte* row = r == 0 ? low : high;
+    to.words[r] = load_once(reinterpret_cast<const uint4*>(row + block * 64 + pair * 16));
+    to.d[r] = load_once(reinterpret_cast<const uint16_t*>(row + cols / 4 + block * 2));
+  }
 }
 
-template <int kCols8, class Lane>
+/// The scales of a row's eight groups, whose bits lie spread over its four lanes: that of group
+/// 2 s + h at bit 16 h + 4 s.
+__device__ __forceinline__ uint32_t gather_iq2_scales(const uint4& words) {
+  constexpr uint32_t kBits = 0x00010001U;
+  uint32_t scales = (words.x >> 15) & kBits;
+  scales |= ((words.y >> 15) & kBits) << 4;
+  scales |= ((words.z >> 15) & kBits) << 8;
+  scales |= ((words.w >> 15) & kBits) << 12;
+  scales <<= threadIdx.x % 4;
+  scales |= __shfl_xor_sync(0xffffffffU, scales, 1);
+  scales |= __shfl_xor_sync(0xffffffffU, scales, 2);
+  return scales;
+}
+
+/// The entry of a table of rows of kWarpLanes words whose index is `word` from bit `begin` on. The
+/// index is rotated to where it counts in rows, so that a lookup takes three instructions.
+__device__ __forceinline__ uint32_t look_up(
+    const std::byte* table, uint32_t word, int begin, uint32_t num_entries, uint32_t lane_offset) {
+  constexpr int kRowBits = 7;
+  static_assert(sizeof(uint32_t) * kWarpLanes == 1 << kRowBits);
+  const uint32_t turned = __funnelshift_r(word, word, (begin - kRowBits) & 31);
+  const uint32_t offset = (turned & ((num_entries - 1) << kRowBits)) | lane_offset;
+  return *reinterpret_cast<const uint32_t*>(table + offset);
+}
+
+template <int kQuads>
+__device__ __forceinline__ void dot_iq2_xxs_block(
+    const Iq2Block& weight, int block, const CodeLane<kQuads>& x, float (&acc)[kQuads][2],
+    const DotTables& tables) {
+  constexpr uint32_t kPositive = 0x002b1908U;  // 8, 25, 43
+  constexpr uint32_t kNegative = 0x00d5e7f8U;
+  const uint32_t lane_offset = threadIdx.x % kWarpLanes * 4;
+  const auto* selectors = reinterpret_cast<const std::byte*>(tables.iq2_selectors);
+  const auto* signs = reinterpret_cast<const std::byte*>(tables.iq2_signs);
+  const uint32_t scales[2] = {
+      gather_iq2_scales(weight.words[0]), gather_iq2_scales(weight.words[1])};
+  Dots<kQuads> dots = {};
+#pragma unroll
+  for (int group = 0; group < 8; ++group) {
+    uint32_t a[4];
+    int scale[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const uint4& words = weight.words[r];
+      const uint32_t word = group < 2   ? words.x
+                            : group < 4 ? words.y
+                            : group < 6 ? words.z
+                                        : words.w;
+      const int first_bit = group % 2 * 16;
+      const uint32_t select = look_up(selectors, word, first_bit + 7, 256, lane_offset) |
+                              look_up(signs, word, first_bit, 128, lane_offset);
+      a[r] = permute_bytes(kPositive, kNegative, select);
+      a[2 + r] = permute_bytes(kPositive, kNegative, select >> 16);
+      // The scale's four bits z count as 2 z + 1.
+      const int at = group % 2 * 16 + group / 2 * 4;
+      const uint32_t twice = at == 0 ? scales[r] << 1 : scales[r] >> (at - 1);
+      scale[r] = static_cast<int>((twice & 30U) | 1U);
+    }
+    add_scaled_dots<kQuads>(dots, x, block * 8 + group, a, scale);
+  }
+  const float d[2] = {
+      0.125f * half_bits_to_float(weight.d[0]), 0.125f * half_bits_to_float(weight.d[1])};
+  add_super_block<kQuads>(acc, x, block * 8, dots, d, d, nullptr);
+}
+
+/// The dots of the blocks [begin / 256, end / 256). `next` holds the first of them and gets, while
+/// the last one is multiplied, block next_begin / 256 of the rows `next_low` and `next_high`.
+template <int kQuads>
 __device__ __forceinline__ void dot_iq2_xxs(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4], const DotTables& tables) {
-  const int lane = threadIdx.x % kWarpLanes;
-  const int pair = lane % 4;
-  const std::byte* rows[2] = {low, high};
-  const auto* grid_table =
-      reinterpret_cast<const std::byte*>(&tables.iq2_grid[0][lane % kTableCopies]);
-  const auto* sign_table =
-      reinterpret_cast<const std::byte*>(&tables.iq2_signs[0][lane % kTableCopies]);
-  uint4 next_words[2];
-  uint32_t next_d[2];
-  const auto load = [&](int block) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      next_words[r] = load_once(reinterpret_cast<const uint4*>(rows[r] + block * 64 + pair * 16));
-      next_d[r] = load_once(reinterpret_cast<const uint16_t*>(rows[r] + cols / 4 + block * 2));
-    }
-  };
-  if (begin < end) load(begin / 256);
+    const std::byte* low, const std::byte* high, int cols, int begin, int end,
+    const CodeLane<kQuads>& x, float (&acc)[kQuads][2], const DotTables& tables, Iq2Block& next,
+    const std::byte* next_low, const std::byte* next_high) {
   for (int block = begin / 256; block < end / 256; ++block) {
-    uint4 words[2];  // this lane has the groups 2 pair and 2 pair + 1 of the block
-    float twice_d[2];
-    float offset[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      words[r] = next_words[r];
-      twice_d[r] = 0.25f * half_bits_to_float(next_d[r]);
-      offset[r] = -127.5f * twice_d[r];
+    const Iq2Block weight = next;
+    if (block + 1 < end / 256) {
+      load_iq2_xxs(low, high, cols, block + 1, next);
+    } else if (next_low != nullptr) {
+      load_iq2_xxs(next_low, next_high, cols, begin / 256, next);
     }
-    if (block + 1 < end / 256) load(block + 1);
-#pragma unroll
-    for (int group = 0; group < 8; ++group) {
-      const int source = (lane & ~3) | (group / 2);
-      uint32_t a[4];
-      float scale[2];
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const uint32_t indices =
-            __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].x : words[r].z, source);
-        const uint32_t signs =
-            __shfl_sync(0xffffffffU, group % 2 == 0 ? words[r].y : words[r].w, source);
-        // With the scale's four bits z as 128 + z, d (2 z + 1) / 8 is one product, and exact.
-        const float biased = __uint_as_float(((signs >> 12) & 0x000f0000U) | 0x43000000U);
-        scale[r] = __fmaf_rn(biased, twice_d[r], offset[r]);
-        const uint2 grid = look_up(grid_table, indices, 8 * pair, 256);
-        const uint2 mask = look_up(sign_table, signs, 7 * pair, 128);
-        // Magnitudes are 8 to 43, so adding one to a complement carries into no other byte.
-        a[r] = (grid.x ^ mask.x) + (mask.x & 0x01010101U);
-        a[2 + r] = (grid.y ^ mask.y) + (mask.y & 0x01010101U);
-      }
-      add_scaled<kCols8, Lane>(acc, x, block * 8 + group, a, scale[0], scale[1]);
-    }
+    dot_iq2_xxs_block<kQuads>(weight, block, x, acc, tables);
   }
 }
 
@@ -320,13 +431,12 @@ __device__ __forceinline__ void load_q2_k(
   }
 }
 
-template <int kCols8, class Lane>
+template <int kQuads>
 __device__ __forceinline__ void dot_q2_k_block(
-    const Q2kBlock& weight, int block, const Lane& x, float (&acc)[kCols8][4]) {
+    const Q2kBlock& weight, int block, const CodeLane<kQuads>& x, float (&acc)[kQuads][2]) {
   const int pair = threadIdx.x % 4;
   const auto& [q, scales, both] = weight;
-  const float d[2] = {half_bits_to_float(both[0] & 0xffffU), half_bits_to_float(both[1] & 0xffffU)};
-  const float dmin[2] = {half_bits_to_float(both[0] >> 16), half_bits_to_float(both[1] >> 16)};
+  Dots<kQuads> dots = {};
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
 #pragma unroll
@@ -341,10 +451,10 @@ __device__ __forceinline__ void dot_q2_k_block(
         a[r] = ((q[r][h].x >> (2 * plane)) & 0x03030303U) * scale;
         a[2 + r] = ((q[r][h].y >> (2 * plane)) & 0x03030303U) * scale;
       }
-      add_scaled<kCols8, Lane>(acc, x, block * 8 + h * 4 + plane, a, d[0], d[1]);
+      add_dots<kQuads>(dots, x, block * 8 + h * 4 + plane, a);
     }
   }
-  float minima[kCols8][4] = {};
+  float minima[kQuads][4] = {};
 #pragma unroll
   for (int h = 0; h < 2; ++h) {  // sub-blocks 8 h + pair and 8 h + 4 + pair
     uint32_t a[4];
@@ -355,36 +465,34 @@ __device__ __forceinline__ void dot_q2_k_block(
       a[r] = __float_as_uint(static_cast<float>((first >> (8 * pair + 4)) & 15U));
       a[2 + r] = __float_as_uint(static_cast<float>((second >> (8 * pair + 4)) & 15U));
     }
-    float sums[kCols8][2];
+    float sums[kQuads][2];
 #pragma unroll
-    for (int c = 0; c < kCols8; ++c) {
-      sums[c][0] = x.part_sum(c, block * 16 + 8 * h + pair);
-      sums[c][1] = x.part_sum(c, block * 16 + 8 * h + 4 + pair);
+    for (int c = 0; c < kQuads; ++c) {
+      sums[c][0] = x.sum[c][block * 16 + 8 * h + pair];
+      sums[c][1] = x.sum[c][block * 16 + 8 * h + 4 + pair];
     }
-    subtract_minima<kCols8>(minima, a, sums);
+    add_minima<kQuads>(minima, a, sums);
   }
-#pragma unroll
-  for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) acc[c][i] = __fmaf_rn(-dmin[i / 2], minima[c][i], acc[c][i]);
-  }
+  const float d[2] = {half_bits_to_float(both[0] & 0xffffU), half_bits_to_float(both[1] & 0xffffU)};
+  const float dmin[2] = {half_bits_to_float(both[0] >> 16), half_bits_to_float(both[1] >> 16)};
+  add_super_block<kQuads>(acc, x, block * 8, dots, d, dmin, minima);
 }
 
-template <int kCols8, class Lane>
+template <int kQuads>
 __device__ __forceinline__ void dot_q2_k(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int cols, int begin, int end,
+    const CodeLane<kQuads>& x, float (&acc)[kQuads][2]) {
   for (int block = begin / 256; block < end / 256; ++block) {
     Q2kBlock weight;
     load_q2_k(low, high, cols / 256, block, weight);
-    dot_q2_k_block<kCols8, Lane>(weight, block, x, acc);
+    dot_q2_k_block<kQuads>(weight, block, x, acc);
   }
 }
 
-template <int kCols8, class Lane>
+template <int kQuads>
 __device__ __forceinline__ void dot_q4_k(
-    const std::byte* low, const std::byte* high, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4]) {
+    const std::byte* low, const std::byte* high, int begin, int end, const CodeLane<kQuads>& x,
+    float (&acc)[kQuads][2]) {
   const int pair = threadIdx.x % 4;
   const std::byte* rows[2] = {low, high};
   for (int block = begin / 256; block < end / 256; ++block) {
@@ -399,28 +507,22 @@ __device__ __forceinline__ void dot_q4_k(
         q[r][i] = load_once(reinterpret_cast<const uint2*>(at + 16 + i * 32 + pair * 8));
       }
     }
-    float d[2];
-    float dmin[2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      d[r] = half_bits_to_float(head[r].x & 0xffffU);
-      dmin[r] = half_bits_to_float(head[r].x >> 16);
-    }
+    Dots<kQuads> dots = {};
 #pragma unroll
     for (int sub = 0; sub < 8; ++sub) {
       uint32_t a[4];
-      float scale[2];
+      int scale[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int shift = 8 * (sub % 4);
         const uint32_t code =
             sub < 4 ? (head[r].y >> shift) & 63U
                     : ((head[r].w >> shift) & 15U) | (((head[r].y >> (shift + 6)) & 3U) << 4);
-        scale[r] = __fmul_rn(d[r], static_cast<float>(code));
+        scale[r] = static_cast<int>(code);
         a[r] = (q[r][sub / 2].x >> (sub % 2 * 4)) & 0x0f0f0f0fU;
         a[2 + r] = (q[r][sub / 2].y >> (sub % 2 * 4)) & 0x0f0f0f0fU;
       }
-      add_scaled<kCols8, Lane>(acc, x, block * 8 + sub, a, scale[0], scale[1]);
+      add_scaled_dots<kQuads>(dots, x, block * 8 + sub, a, scale);
     }
     uint32_t a[4];  // minima of the sub-blocks `pair` and `pair + 4`
 #pragma unroll
@@ -432,45 +534,46 @@ __device__ __forceinline__ void dot_q4_k(
       a[r] = __float_as_uint(static_cast<float>(first));
       a[2 + r] = __float_as_uint(static_cast<float>(second));
     }
-    float sums[kCols8][2];
+    float sums[kQuads][2];
 #pragma unroll
-    for (int c = 0; c < kCols8; ++c) {
+    for (int c = 0; c < kQuads; ++c) {
       for (int i = 0; i < 2; ++i) {
         const int idx = block * 16 + 2 * (pair + 4 * i);
-        sums[c][i] = __fadd_rn(x.part_sum(c, idx), x.part_sum(c, idx + 1));
+        sums[c][i] = __fadd_rn(x.sum[c][idx], x.sum[c][idx + 1]);
       }
     }
-    float minima[kCols8][4] = {};
-    subtract_minima<kCols8>(minima, a, sums);
-#pragma unroll
-    for (int c = 0; c < kCols8; ++c) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) acc[c][i] = __fmaf_rn(-dmin[i / 2], minima[c][i], acc[c][i]);
-    }
+    float minima[kQuads][4] = {};
+    add_minima<kQuads>(minima, a, sums);
+    const float d[2] = {
+        half_bits_to_float(head[0].x & 0xffffU), half_bits_to_float(head[1].x & 0xffffU)};
+    const float dmin[2] = {half_bits_to_float(head[0].x >> 16), half_bits_to_float(head[1].x >> 16)};
+    add_super_block<kQuads>(acc, x, block * 8, dots, d, dmin, minima);
   }
 }
 
 /// acc += the dots over columns [begin, end) of the weight rows `low` (this lane's row group) and
 /// `high` (row group + 8). Limits: begin and end multiples of dot_grain, or end == cols. All lanes.
-template <DType kDType, int kCols8, class Lane>
-__device__ __forceinline__ void tile_dot_int8(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end, const Lane& x,
-    float (&acc)[kCols8][4], const DotTables* tables) {
-  static_assert(has_int8_dot(kDType));
+template <DType kDType, int kQuads>
+__device__ __forceinline__ void tile_dot(
+    const std::byte* low, const std::byte* high, int cols, int begin, int end,
+    const CodeLane<kQuads>& x, float (&acc)[kQuads][2], const DotTables* tables) {
+  static_assert(has_code_dot(kDType));
   if constexpr (kDType == DType::kQ8_0) {
-    dot_q8_0<kCols8, Lane>(low, high, cols, begin, end, x, acc);
+    dot_q8_0<kQuads>(low, high, cols, begin, end, x, acc);
   } else if constexpr (kDType == DType::kMXFP4) {
-    dot_mxfp4<kCols8, Lane>(low, high, cols, begin, end, x, acc);
+    dot_mxfp4<kQuads>(low, high, cols, begin, end, x, acc);
   } else if constexpr (kDType == DType::kIQ2_XXS) {
-    dot_iq2_xxs<kCols8, Lane>(low, high, cols, begin, end, x, acc, *tables);
+    Iq2Block next;
+    if (begin < end) load_iq2_xxs(low, high, cols, begin / 256, next);
+    dot_iq2_xxs<kQuads>(low, high, cols, begin, end, x, acc, *tables, next, nullptr, nullptr);
   } else if constexpr (kDType == DType::kQ2_K) {
-    dot_q2_k<kCols8, Lane>(low, high, cols, begin, end, x, acc);
+    dot_q2_k<kQuads>(low, high, cols, begin, end, x, acc);
   } else {
-    dot_q4_k<kCols8, Lane>(low, high, begin, end, x, acc);
+    dot_q4_k<kQuads>(low, high, begin, end, x, acc);
   }
 }
 
-/// The activations of tile_dot_f16.
+/// The activations of products with F16 weights: eight rows for each mma.
 template <int kCols8>
 struct SplitLane {
   const uint16_t* high[kCols8];  // at column 8 * pair of its row
@@ -491,6 +594,8 @@ __device__ __forceinline__ SplitLane<kCols8> split_lane(const SplitRows& rows, i
   return lane;
 }
 
+/// acc += one block of 32 columns; acc[c] is laid out as the matrix instruction does, and the
+/// caller multiplies by the rows' scales.
 template <int kCols8>
 __device__ __forceinline__ void add_split(
     float (&acc)[kCols8][4], const SplitLane<kCols8>& x, int block, const uint4& low,
@@ -503,31 +608,6 @@ __device__ __forceinline__ void add_split(
     mma_f16_k16(acc[c], low.z, high.z, low.w, high.w, main.z, main.w);
     mma_f16_k16(acc[c], low.x, high.x, low.y, high.y, rest.x, rest.y);
     mma_f16_k16(acc[c], low.z, high.z, low.w, high.w, rest.z, rest.w);
-  }
-}
-
-/// As tile_dot_int8 for F16 weights and split activations; the caller multiplies by the rows'
-/// scales. Limits: cols a multiple of 32.
-template <int kCols8>
-__device__ __forceinline__ void tile_dot_f16(
-    const std::byte* low, const std::byte* high, int begin, int end, const SplitLane<kCols8>& x,
-    float (&acc)[kCols8][4]) {
-  const int pair = threadIdx.x % 4;
-  int block = begin / 32;
-  for (; block + 4 <= end / 32; block += 4) {
-    uint4 a[2][4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      a[0][i] = load_once(reinterpret_cast<const uint4*>(low + (block + i) * 64 + pair * 16));
-      a[1][i] = load_once(reinterpret_cast<const uint4*>(high + (block + i) * 64 + pair * 16));
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) add_split<kCols8>(acc, x, block + i, a[0][i], a[1][i]);
-  }
-  for (; block < end / 32; ++block) {
-    const uint4 a0 = load_once(reinterpret_cast<const uint4*>(low + block * 64 + pair * 16));
-    const uint4 a1 = load_once(reinterpret_cast<const uint4*>(high + block * 64 + pair * 16));
-    add_split<kCols8>(acc, x, block, a0, a1);
   }
 }
 

@@ -11,7 +11,7 @@ namespace tandem::detail {
 
 Status output_project_cuda(const Exec& exec, const OutputProjectArgs& args) {
   const int64_t n = args.heads.rows;
-  if (cuda::is_prefill(exec, n) && output_project_prefill_takes(args)) {
+  if (cuda::is_prefill(exec) && output_project_prefill_takes(args)) {
     return output_project_prefill_cuda(exec, args);
   }
   const int64_t group_dim = args.o_a.cols;

@@ -91,7 +91,7 @@ __global__ __launch_bounds__(kHeadThreads) void finish_heads_kernel(
 
 Status qkv_cuda(const Exec& exec, const QkvArgs& args) {
   const auto n = static_cast<unsigned>(args.step.num_rows);
-  if (cuda::is_prefill(exec, n) && cuda::gemm_takes(args.q_a) && cuda::gemm_takes(args.kv)) {
+  if (cuda::is_prefill(exec) && cuda::gemm_takes(args.q_a) && cuda::gemm_takes(args.kv)) {
     TANDEM_TRY(
         cuda::gemm_linears(exec, args.x, {{{args.q_a, args.q_latent}, {args.kv, args.kv_row}}}));
   } else {

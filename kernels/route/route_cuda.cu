@@ -137,7 +137,7 @@ Status route_cuda(const Exec& exec, const RouteArgs& args) {
   };
   const Rows logits = take();
   Rows rest;
-  if (cuda::is_prefill(exec, n) && args.gate.dtype == DType::kF16 && cuda::gemm_takes(args.gate)) {
+  if (cuda::is_prefill(exec) && args.gate.dtype == DType::kF16 && cuda::gemm_takes(args.gate)) {
     rest = take();
     TANDEM_TRY(split_products(exec, args, logits, rest));
   } else {

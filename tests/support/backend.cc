@@ -41,19 +41,29 @@ std::vector<Backend> all_backends() {
     out.push_back({Device::kCpu, Numerics::kFast, isa});
   }
   const Result<int> num_devices = cuda::device_count();
-  if (num_devices.ok() && *num_devices > 0) out.push_back({Device::kCuda, Numerics::kFast});
+  if (num_devices.ok() && *num_devices > 0) {
+    for (const Phase phase : {Phase::kDecode, Phase::kPrefill}) {
+      out.push_back({Device::kCuda, Numerics::kFast, CpuIsa::kBest, phase});
+    }
+  }
   return out;
 }
 
 std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
   const Backend& backend = info.param;
-  if (backend.device == Device::kCuda) return backend.exact() ? "CudaExact" : "CudaFast";
+  if (backend.device == Device::kCuda) {
+    if (backend.exact()) return "CudaExact";
+    return backend.phase == Phase::kPrefill ? "CudaPrefill" : "CudaDecode";
+  }
   return backend.exact() ? "CpuExact" : std::string("CpuFast_") + cpu_isa_name(backend.isa);
 }
 
 void PrintTo(const Backend& backend, std::ostream* out) {
   *out << (backend.device == Device::kCpu ? "CPU " : "CUDA ")
-       << (backend.exact() ? "exact" : "fast") << " " << cpu_isa_name(backend.isa);
+       << (backend.exact() ? "exact" : "fast") << " "
+       << (backend.device == Device::kCpu          ? cpu_isa_name(backend.isa)
+           : backend.phase == Phase::kPrefill ? "prefill"
+                                              : "decode");
 }
 
 int64_t HostStep::num_rows() const {
@@ -131,6 +141,7 @@ OpBench::OpBench(const Backend& backend, int num_threads) : backend_(backend), p
   exec_.device = backend.device;
   exec_.numerics = backend.numerics;
   exec_.isa = backend.isa;
+  exec_.phase = backend.phase;
   exec_.scratch = scratch_.get();
 }
 

@@ -23,13 +23,14 @@ namespace tandem::test {
 struct Backend {
   Device device = Device::kCpu;
   Numerics numerics = Numerics::kExact;
-  CpuIsa isa = CpuIsa::kBest;  // kFast on the CPU
+  CpuIsa isa = CpuIsa::kBest;     // kFast on the CPU
+  Phase phase = Phase::kDecode;   // on CUDA, where the two are different kernels
 
   bool exact() const { return numerics == Numerics::kExact; }
 };
 
 /// The CPU's exact path, its fast path on every instruction set that it has and, in a CUDA build on
-/// a machine with a device, the GPU.
+/// a machine with a device, both phases of the GPU.
 std::vector<Backend> all_backends();
 std::string backend_name(const ::testing::TestParamInfo<Backend>& info);
 void PrintTo(const Backend& backend, std::ostream* out);

@@ -43,7 +43,7 @@ class FrontierRun {
       const int64_t grid_end = end / kChunkGridTokens * kChunkGridTokens;
       if (grid_end > begin && end - begin < static_cast<int64_t>(tokens.size())) end = grid_end;
       const auto count = static_cast<size_t>(end - begin);
-      TANDEM_TRY(step(tokens.first(count), count == tokens.size()));
+      TANDEM_TRY(step(tokens.first(count), count == tokens.size(), Phase::kPrefill));
       tokens = tokens.subspan(count);
     }
     return {};
@@ -53,7 +53,7 @@ class FrontierRun {
     const Clock::Time start = clock_.now();
     for (int64_t i = 0; i < num_tokens; ++i) {
       const int32_t token = next_;
-      TANDEM_TRY(step({&token, 1}, true));
+      TANDEM_TRY(step({&token, 1}, true, Phase::kDecode));
       if (i == 0) out.first_token_seconds = seconds_between(start, clock_.now());
     }
     out.gen_tokens = num_tokens;
@@ -62,12 +62,13 @@ class FrontierRun {
   }
 
  private:
-  Status step(std::span<const int32_t> tokens, bool wants_logits) {
+  Status step(std::span<const int32_t> tokens, bool wants_logits, Phase phase) {
     const auto pos = static_cast<int32_t>(stage_.length(0));
     batch_.rows.clear();
     for (size_t i = 0; i < tokens.size(); ++i) {
       batch_.rows.push_back(
-          {0, pos + static_cast<int32_t>(i), tokens[i], wants_logits && i + 1 == tokens.size()});
+          {0, pos + static_cast<int32_t>(i), tokens[i], wants_logits && i + 1 == tokens.size(),
+           phase});
     }
     TANDEM_TRY(stage_.submit({&batch_, {}}));
     TANDEM_TRY_ASSIGN(const StageResult result, stage_.collect());
