@@ -19,7 +19,8 @@ struct ExpertGroups {
   int count;
   int expert[kExpertPairsMax];
   int8_t num_pairs[kExpertPairsMax];
-  int16_t pair[kExpertPairsMax][kQuadRows];  // row * top_k + slot
+  int8_t row[kExpertPairsMax][kQuadRows];
+  int16_t middle_row[kExpertPairsMax][kQuadRows];  // row * (top_k + 1) + slot
 };
 
 /// Builds the groups with the whole CTA of kNumThreads >= kExpertPairsMax threads, in the order in
@@ -50,7 +51,8 @@ __device__ __forceinline__ void build_groups(
 #pragma unroll 8
     for (int i = 0; i < num_pairs; ++i) {
       if (i < idx || ids[i] != own || found == kQuadRows) continue;
-      groups.pair[rank][found] = static_cast<int16_t>(i);
+      groups.row[rank][found] = static_cast<int8_t>(i / top_k);
+      groups.middle_row[rank][found] = static_cast<int16_t>(i + i / top_k);
       ++found;
     }
     groups.expert[rank] = own;

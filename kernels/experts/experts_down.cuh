@@ -117,8 +117,7 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
     for (int group = 0; group < num_groups; ++group) {
       const int num_pairs = kRows == 1 ? 1 : groups.num_pairs[group];
       const auto packed_row = [&](int i) {
-        const int pair = kRows == 1 ? group : groups.pair[group][i];
-        return pair / top_k * num_slots + pair % top_k;
+        return kRows == 1 ? group : static_cast<int>(groups.middle_row[group][i]);
       };
       const auto x =
           code_lane<1>(rows, [&](int i) { return packed_row(min(i, num_pairs - 1)); });

@@ -151,11 +151,15 @@ __global__ __launch_bounds__(kExpertThreads, kRows <= 4 ? 3 : 2) void gate_up_ke
   bool has_item = items.next(item);
   constexpr bool kReadsAhead = kDType == DType::kIQ2_XXS;
   Iq2Block ahead;
+  Iq2Cursor cursor;
+  // Of the first block of the item's weights for this warp; of nothing if there is none.
+  const auto cursor_of = [&](const GateUpItem& of, bool is_item) {
+    if (!is_item || cols.begin >= cols.end) return Iq2Cursor();
+    return Iq2Cursor{of.rows.low, of.rows.high, cols.begin / 256};
+  };
   if constexpr (kReadsAhead) {
-    if (has_item && cols.begin < cols.end) {
-      load_iq2_xxs(
-          item.rows.low, item.rows.high, static_cast<int>(op.x.cols), cols.begin / 256, ahead);
-    }
+    cursor = cursor_of(item, has_item);
+    if (cursor.has_block()) cursor.load(static_cast<int>(op.x.cols), ahead);
   }
 
   CodeRows rows;
@@ -194,14 +198,13 @@ __global__ __launch_bounds__(kExpertThreads, kRows <= 4 ? 3 : 2) void gate_up_ke
     has_item = items.next(item);
     const int num_pairs = kRows == 1 ? 1 : groups.num_pairs[own.group];
     const auto row_of = [&](int i) {
-      return kRows == 1 ? 0 : groups.pair[own.group][min(i, num_pairs - 1)] / top_k;
+      return kRows == 1 ? 0 : static_cast<int>(groups.row[own.group][min(i, num_pairs - 1)]);
     };
     const auto x = code_lane<1>(rows, row_of);
     float acc[1][2] = {};
     if constexpr (kReadsAhead) {
       dot_iq2_xxs<1>(
-          own.rows.low, own.rows.high, static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc,
-          *tables, ahead, has_item ? item.rows.low : nullptr, has_item ? item.rows.high : nullptr);
+          static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc, *tables, cursor, ahead, cursor_of(item, has_item));
     } else {
       tile_dot<kDType, 1>(
           own.rows.low, own.rows.high, static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc,
@@ -212,12 +215,12 @@ __global__ __launch_bounds__(kExpertThreads, kRows <= 4 ? 3 : 2) void gate_up_ke
     for (int k = threadIdx.x; k < kExpertTile * num_pairs; k += kExpertThreads) {
       const int row = k % kExpertTile;
       if (own.first + row >= op.gate.first.rows) continue;
-      const int pair = kRows == 1 ? own.group : groups.pair[own.group][k / kExpertTile];
-      const int t = pair / top_k;
-      const int slot = pair % top_k;
+      const int i = k / kExpertTile;
+      const int t = kRows == 1 ? 0 : groups.row[own.group][i];
+      const int to = kRows == 1 ? own.group : groups.middle_row[own.group][i];
       store_activation<kCols>(
-          sums[buffer], row, k / kExpertTile, op.swiglu_limit, op.expert_weights.row(t)[slot],
-          args.middle.row(t * (top_k + 1) + slot) + own.first + row);
+          sums[buffer], row, i, op.swiglu_limit, op.expert_weights.row(t)[to - t * (top_k + 1)],
+          args.middle.row(to) + own.first + row);
     }
     buffer ^= 1;
   }

@@ -48,9 +48,9 @@ struct Iq2Shared {
 
 __device__ __forceinline__ void fill_iq2_shared(Iq2Shared& shared) {
   for (int i = threadIdx.x; i < 256; i += blockDim.x) {
-    shared.codes[i] = iq2_selectors(static_cast<uint32_t>(i));
+    shared.codes[i] = kIq2Codes.selectors[i];
   }
-  for (uint32_t i = threadIdx.x; i < 128; i += blockDim.x) shared.signs[i] = iq2_sign_bits(i);
+  for (uint32_t i = threadIdx.x; i < 128; i += blockDim.x) shared.signs[i] = kIq2Codes.signs[i];
 }
 
 /// Types without a faster way: dequantised in float32 when they are fetched.

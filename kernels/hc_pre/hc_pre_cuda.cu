@@ -8,6 +8,7 @@ namespace tandem::detail {
 namespace {
 
 constexpr int kNumThreads = 512;
+constexpr int kRowThreads = 32;  // a warp: few rows for each multiprocessor
 constexpr int kProductsMax = 2 * kHcStreamsMax + kHcStreamsMax * kHcStreamsMax + 1;
 
 template <int kStreams>
@@ -59,10 +60,54 @@ __device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, floa
   }
 }
 
+template <int kStreams>
+__device__ __forceinline__ void store_comb(
+    const HcPreArgs& args, float (&comb)[kStreams][kStreams], float* mix) {
+  sinkhorn<kStreams>(comb, args.sinkhorn_iterations, args.hc_eps);
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+#pragma unroll
+    for (int k = 0; k < kStreams; ++k) mix[kStreams + kStreams * j + k] = comb[j][k];
+  }
+}
+
+// The mixing coefficients of many rows: a thread for each row, since every pass of the Sinkhorn
+// iteration needs the one before.
+template <int kStreams>
+__global__ __launch_bounds__(kRowThreads) void hc_mix_rows_kernel(
+    const __grid_constant__ HcPreArgs args, const float* partial, int num_slices) {
+  cuda::pdl_wait();
+  cuda::pdl_launch_dependents();
+  const int64_t t = static_cast<int64_t>(blockIdx.x) * kRowThreads + threadIdx.x;
+  if (t >= args.streams.rows) return;
+  const auto num_products = static_cast<int>(args.fn.rows) + 1;
+  const float* of_row = partial + t * num_products * num_slices;
+  const auto product = [&](int i) {
+    float sum = 0;
+    for (int slice = 0; slice < num_slices; ++slice) sum += of_row[i * num_slices + slice];
+    return sum;
+  };
+  const float mean_square = product(num_products - 1) / static_cast<float>(args.fn.cols);
+  const float r = 1.0f / sqrtf(mean_square + args.rms_eps);
+  const auto gate = [&](int i, int group) {
+    return product(i) * r * args.scale.data[group] + args.base.data[i];
+  };
+  float* mix = args.mix.row(t);
+#pragma unroll
+  for (int k = 0; k < kStreams; ++k) mix[k] = 2.0f * cuda::sigmoid(gate(kStreams + k, 1));
+  float comb[kStreams][kStreams];
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+#pragma unroll
+    for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
+  }
+  store_comb<kStreams>(args, comb, mix);
+}
+
 // Grid: x over rows; y = 0 makes the branch input, y = 1 the mixing coefficients, which only
 // hc_post needs, at the same time.
 template <int kStreams>
-__global__ __launch_bounds__(kNumThreads, 1) void hc_mix_kernel(
+__global__ __launch_bounds__(kNumThreads, 2) void hc_mix_kernel(
     const __grid_constant__ HcPreArgs args, const float* partial, int num_slices) {
   __shared__ float products[kProductsMax];
   const auto t = static_cast<int64_t>(blockIdx.x);
@@ -108,12 +153,7 @@ __global__ __launch_bounds__(kNumThreads, 1) void hc_mix_kernel(
 #pragma unroll
       for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
     }
-    sinkhorn<kStreams>(comb, args.sinkhorn_iterations, args.hc_eps);
-#pragma unroll
-    for (int j = 0; j < kStreams; ++j) {
-#pragma unroll
-      for (int k = 0; k < kStreams; ++k) mix[kStreams + kStreams * j + k] = comb[j][k];
-    }
+    store_comb<kStreams>(args, comb, mix);
   }
 }
 
@@ -130,9 +170,16 @@ Status launch_streams(
       partial,           static_cast<int>(n),
       num_slices,        cuda::sliced_stream_dim(kStreams, args.norm.size)};
   TANDEM_TRY(cuda::launch_stream_dots(exec, "hc_pre dots", dots, update));
+  const bool by_rows = cuda::is_prefill(exec);
+  if (by_rows) {
+    TANDEM_TRY(cuda::launch(
+        "hc_pre mix", hc_mix_rows_kernel<kStreams>,
+        static_cast<unsigned>((n + kRowThreads - 1) / kRowThreads), kRowThreads, 0, exec.stream,
+        args, partial, num_slices));
+  }
   return cuda::launch(
-      "hc_pre mix", hc_mix_kernel<kStreams>, dim3(static_cast<unsigned>(n), 2), kNumThreads, 0,
-      exec.stream, args, partial, num_slices);
+      "hc_pre mix", hc_mix_kernel<kStreams>, dim3(static_cast<unsigned>(n), by_rows ? 1 : 2),
+      kNumThreads, 0, exec.stream, args, partial, num_slices);
 }
 
 }  // namespace

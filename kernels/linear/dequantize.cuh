@@ -114,7 +114,7 @@ __device__ __forceinline__ void dequantize8(
         half_bits_to_float(*reinterpret_cast<const uint16_t*>(row + cols / 4 + block * 2));
     const float step = d * (static_cast<float>(2 * scale + 1) * 0.125f);
     const uint2 grid = kIq2Table.entries[iq2_grid(word, odd)];
-    const uint32_t signs = iq2_sign_bits(iq2_signs(word, odd));
+    const uint32_t signs = kIq2Codes.signs[iq2_signs(word, odd)];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const uint32_t values = i < 4 ? grid.x : grid.y;

@@ -63,24 +63,34 @@ constexpr Iq2Table make_iq2_table() {
 
 static __device__ const Iq2Table kIq2Table = make_iq2_table();
 
-/// Four bits for each of the eight values of a grid entry: which of 8, 25 and 43 it is.
-__device__ __forceinline__ uint32_t iq2_selectors(uint32_t index) {
-  const uint2 magnitudes = kIq2Table.entries[index];
-  uint32_t selectors = 0;
-  for (int j = 0; j < 8; ++j) {
-    const uint32_t value = ((j < 4 ? magnitudes.x : magnitudes.y) >> (8 * (j % 4))) & 255U;
-    selectors |= (value == 8 ? 0U : value == 25 ? 1U : 2U) << (4 * j);
+/// Both have four bits for each of eight values. Of a grid entry: which of 8, 25 and 43 a value is.
+/// Of a sign index: its sign, in bit 2. Selectors | signs chooses among 8, 25, 43 and, four further,
+/// their negatives.
+struct Iq2Codes {
+  uint32_t selectors[256];
+  uint32_t signs[128];
+};
+
+constexpr Iq2Codes make_iq2_codes() {
+  Iq2Codes codes = {};
+  for (size_t i = 0; i < 256; ++i) {
+    for (size_t j = 0; j < 8; ++j) {
+      const uint32_t value = kIq2XxsGrid[i][j];
+      codes.selectors[i] |= (value == 8 ? 0U : value == 25 ? 1U : 2U) << (4 * j);
+    }
   }
-  return selectors;
+  for (uint32_t i = 0; i < 128; ++i) {
+    uint32_t parity = 0;
+    for (uint32_t j = 0; j < 7; ++j) {
+      const uint32_t sign = (i >> j) & 1U;
+      codes.signs[i] |= sign << (4 * j + 2);
+      parity ^= sign;
+    }
+    codes.signs[i] |= parity << 30;
+  }
+  return codes;
 }
 
-/// The signs of an index, in bit 2 of each value's four: selectors | signs chooses among 8, 25, 43
-/// and, four further, their negatives.
-__device__ __forceinline__ uint32_t iq2_sign_bits(uint32_t index) {
-  const uint32_t signs = index | ((static_cast<uint32_t>(__popc(index)) & 1U) << 7);
-  uint32_t spread = 0;
-  for (int j = 0; j < 8; ++j) spread |= ((signs >> j) & 1U) << (4 * j + 2);
-  return spread;
-}
+static __device__ const Iq2Codes kIq2Codes = make_iq2_codes();
 
 }  // namespace tandem::cuda

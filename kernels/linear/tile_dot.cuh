@@ -202,12 +202,12 @@ template <int kNumThreads>
 __device__ __forceinline__ void fill_tables(DotTables& tables) {
   constexpr int kParts = kWarpLanes / 4;  // four copies are stored together
   for (uint32_t i = threadIdx.x; i < 256 * kParts; i += kNumThreads) {
-    const uint32_t selectors = iq2_selectors(i / kParts);
+    const uint32_t selectors = kIq2Codes.selectors[i / kParts];
     reinterpret_cast<uint4*>(tables.iq2_selectors)[i] =
         make_uint4(selectors, selectors, selectors, selectors);
   }
   for (uint32_t i = threadIdx.x; i < 128 * kParts; i += kNumThreads) {
-    const uint32_t signs = iq2_sign_bits(i / kParts);
+    const uint32_t signs = kIq2Codes.signs[i / kParts];
     reinterpret_cast<uint4*>(tables.iq2_signs)[i] = make_uint4(signs, signs, signs, signs);
   }
 }
@@ -316,20 +316,26 @@ struct Iq2Block {
   uint32_t d[2];
 };
 
-__device__ __forceinline__ void load_iq2_xxs(
-    const std::byte* low, const std::byte* high, int cols, int block, Iq2Block& to) {
-  const int pair = threadIdx.x % 4;
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const std::byte* row = r == 0 ? low : high;
-    to.words[r] = load_once(reinterpret_cast<const uint4*>(row + block * 64 + pair * 16));
-    to.d[r] = load_once(reinterpret_cast<const uint16_t*>(row + cols / 4 + block * 2));
-  }
-}
+/// A block of the two weight rows of this lane; of none if the rows are null.
+struct Iq2Cursor {
+  const std::byte* low = nullptr;
+  const std::byte* high = nullptr;
+  int block = 0;
 
-/// The scales of a row's eight groups, whose bits lie spread over its four lanes: that of group
-/// 2 s + h at bit 16 h + 4 s.
-__device__ __forceinline__ uint32_t gather_iq2_scales(const uint4& words) {
+  __device__ __forceinline__ bool has_block() const { return low != nullptr; }
+  __device__ __forceinline__ void load(int cols, Iq2Block& to) const {
+    const int words_at = block * 64 + static_cast<int>(threadIdx.x) % 4 * 16;
+    const int d_at = cols / 4 + block * 2;
+    to.words[0] = load_once(reinterpret_cast<const uint4*>(low + words_at));
+    to.words[1] = load_once(reinterpret_cast<const uint4*>(high + words_at));
+    to.d[0] = load_once(reinterpret_cast<const uint16_t*>(low + d_at));
+    to.d[1] = load_once(reinterpret_cast<const uint16_t*>(high + d_at));
+  }
+};
+
+/// The scales of a row's eight groups as the whole numbers 2 z + 1, a byte each: even groups in x,
+/// odd ones in y, group 2 s + h in byte s. The bits of z lie spread over the row's four lanes.
+__device__ __forceinline__ uint2 gather_iq2_scales(const uint4& words) {
   constexpr uint32_t kBits = 0x00010001U;
   uint32_t scales = (words.x >> 15) & kBits;
   scales |= ((words.y >> 15) & kBits) << 4;
@@ -338,17 +344,20 @@ __device__ __forceinline__ uint32_t gather_iq2_scales(const uint4& words) {
   scales <<= threadIdx.x % 4;
   scales |= __shfl_xor_sync(0xffffffffU, scales, 1);
   scales |= __shfl_xor_sync(0xffffffffU, scales, 2);
-  return scales;
+  // Nibble s of either half is that of group 2 s (+ 1): s = 0 and 2, then s = 1 and 3, as bytes.
+  const uint32_t first = scales & 0x0f0f0f0fU;
+  const uint32_t second = (scales >> 4) & 0x0f0f0f0fU;
+  return make_uint2(
+      permute_bytes(first, second, 0x5140) * 2 + 0x01010101U,
+      permute_bytes(first, second, 0x7362) * 2 + 0x01010101U);
 }
 
-/// The entry of a table of rows of kWarpLanes words whose index is `word` from bit `begin` on. The
-/// index is rotated to where it counts in rows, so that a lookup takes three instructions.
+/// The entry of a table of rows of kWarpLanes words whose index is `word` from bit 7 on: there it
+/// counts in rows as it is.
 __device__ __forceinline__ uint32_t look_up(
-    const std::byte* table, uint32_t word, int begin, uint32_t num_entries, uint32_t lane_offset) {
-  constexpr int kRowBits = 7;
-  static_assert(sizeof(uint32_t) * kWarpLanes == 1 << kRowBits);
-  const uint32_t turned = __funnelshift_r(word, word, (begin - kRowBits) & 31);
-  const uint32_t offset = (turned & ((num_entries - 1) << kRowBits)) | lane_offset;
+    const std::byte* table, uint32_t word, uint32_t num_entries, uint32_t lane_offset) {
+  static_assert(sizeof(uint32_t) * kWarpLanes == 1 << 7);
+  const uint32_t offset = (word & ((num_entries - 1) << 7)) | lane_offset;
   return *reinterpret_cast<const uint32_t*>(table + offset);
 }
 
@@ -361,7 +370,7 @@ __device__ __forceinline__ void dot_iq2_xxs_block(
   const uint32_t lane_offset = threadIdx.x % kWarpLanes * 4;
   const auto* selectors = reinterpret_cast<const std::byte*>(tables.iq2_selectors);
   const auto* signs = reinterpret_cast<const std::byte*>(tables.iq2_signs);
-  const uint32_t scales[2] = {
+  const uint2 scales[2] = {
       gather_iq2_scales(weight.words[0]), gather_iq2_scales(weight.words[1])};
   Dots<kQuads> dots = {};
 #pragma unroll
@@ -375,15 +384,13 @@ __device__ __forceinline__ void dot_iq2_xxs_block(
                             : group < 4 ? words.y
                             : group < 6 ? words.z
                                         : words.w;
-      const int first_bit = group % 2 * 16;
-      const uint32_t select = look_up(selectors, word, first_bit + 7, 256, lane_offset) |
-                              look_up(signs, word, first_bit, 128, lane_offset);
+      const uint32_t half = group % 2 == 0 ? word : word >> 16;
+      const uint32_t select = look_up(selectors, half, 256, lane_offset) |
+                              look_up(signs, half * 128, 128, lane_offset);
       a[r] = permute_bytes(kPositive, kNegative, select);
       a[2 + r] = permute_bytes(kPositive, kNegative, select >> 16);
-      // The scale's four bits z count as 2 z + 1.
-      const int at = group % 2 * 16 + group / 2 * 4;
-      const uint32_t twice = at == 0 ? scales[r] << 1 : scales[r] >> (at - 1);
-      scale[r] = static_cast<int>((twice & 30U) | 1U);
+      const uint32_t of_half = group % 2 == 0 ? scales[r].x : scales[r].y;
+      scale[r] = static_cast<int>(permute_bytes(of_half, 0, 0x4440U | (group / 2)));
     }
     add_scaled_dots<kQuads>(dots, x, block * 8 + group, a, scale);
   }
@@ -392,20 +399,17 @@ __device__ __forceinline__ void dot_iq2_xxs_block(
   add_super_block<kQuads>(acc, x, block * 8, dots, d, d, nullptr);
 }
 
-/// The dots of the blocks [begin / 256, end / 256). `next` holds the first of them and gets, while
-/// the last one is multiplied, block next_begin / 256 of the rows `next_low` and `next_high`.
+/// The dots of the blocks [begin / 256, end / 256). `ahead` holds the first of them, read at
+/// `cursor`, and gets, while the last one is multiplied, the block at `next`, if it is one.
 template <int kQuads>
 __device__ __forceinline__ void dot_iq2_xxs(
-    const std::byte* low, const std::byte* high, int cols, int begin, int end,
-    const CodeLane<kQuads>& x, float (&acc)[kQuads][2], const DotTables& tables, Iq2Block& next,
-    const std::byte* next_low, const std::byte* next_high) {
+    int cols, int begin, int end, const CodeLane<kQuads>& x, float (&acc)[kQuads][2],
+    const DotTables& tables, Iq2Cursor& cursor, Iq2Block& ahead, const Iq2Cursor& next) {
   for (int block = begin / 256; block < end / 256; ++block) {
-    const Iq2Block weight = next;
-    if (block + 1 < end / 256) {
-      load_iq2_xxs(low, high, cols, block + 1, next);
-    } else if (next_low != nullptr) {
-      load_iq2_xxs(next_low, next_high, cols, begin / 256, next);
-    }
+    const Iq2Block weight = ahead;
+    ++cursor.block;
+    if (block + 1 == end / 256) cursor = next;
+    if (cursor.has_block()) cursor.load(cols, ahead);
     dot_iq2_xxs_block<kQuads>(weight, block, x, acc, tables);
   }
 }
@@ -563,9 +567,10 @@ __device__ __forceinline__ void tile_dot(
   } else if constexpr (kDType == DType::kMXFP4) {
     dot_mxfp4<kQuads>(low, high, cols, begin, end, x, acc);
   } else if constexpr (kDType == DType::kIQ2_XXS) {
-    Iq2Block next;
-    if (begin < end) load_iq2_xxs(low, high, cols, begin / 256, next);
-    dot_iq2_xxs<kQuads>(low, high, cols, begin, end, x, acc, *tables, next, nullptr, nullptr);
+    Iq2Cursor cursor = {low, high, begin / 256};
+    Iq2Block ahead;
+    if (begin < end) cursor.load(cols, ahead);
+    dot_iq2_xxs<kQuads>(cols, begin, end, x, acc, *tables, cursor, ahead, Iq2Cursor());
   } else if constexpr (kDType == DType::kQ2_K) {
     dot_q2_k<kQuads>(low, high, cols, begin, end, x, acc);
   } else {

@@ -115,6 +115,11 @@ TEST(BadUsageTest, RefusesWhatItDoesNotKnow) {
   expect_refused(tandem({"run", "-p", "x", "--ctx", "0"}), "--ctx");
   expect_refused(tandem({"run", "-p", "x", "--power", "101"}), "--power");
   expect_refused(tandem({"run", "-p", "x", "--top-p", "2"}), "top_p is 2");
+  expect_refused(tandem({"bench", "--layers", "3"}), "--synthetic");
+  expect_refused(tandem({"bench", "--synthetic", "flash-q9"}), "flash-q2");
+  expect_refused(tandem({"bench", "--synthetic", "pro-q2", "--layers", "99"}), "61 layers, not 99");
+  expect_refused(tandem({"bench", "--synthetic", "flash-q2", "-m", "x.gguf"}), "--model");
+  expect_refused(tandem({"run", "-p", "x", "--device", "cuda", "--exact"}), "--device cpu");
   expect_refused(tandem({"tokenize", "--decode", "123456"}), "no token 123456");
   expect_refused(tandem({"tokenize", "--decode", "-1"}), "-1");
 }

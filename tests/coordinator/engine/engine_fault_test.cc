@@ -96,6 +96,17 @@ TEST_F(EngineFaultTest, GeneratesAsManyTokensAsAskedFor) {
   EXPECT_EQ(engine_->stats().num_running, 0);
 }
 
+TEST_F(EngineFaultTest, RowsOfAPromptAreMarkedHoweverFewAreLeft) {
+  run(counting(100, 257), 3);  // chunks of 256 and 1, then two tokens that are run
+  std::vector<Phase> phases;
+  for (const StepBatch& batch : stage_->steps) {
+    for (const StepRow& row : batch.rows) phases.push_back(row.phase);
+  }
+  std::vector<Phase> expected(257, Phase::kPrefill);
+  expected.resize(259, Phase::kDecode);
+  EXPECT_EQ(phases, expected);
+}
+
 TEST_F(EngineFaultTest, OnlyReadsThePromptForNoTokens) {
   const Listener listener = run(counting(100, 300), 0);
   EXPECT_TRUE(listener->tokens.empty());
