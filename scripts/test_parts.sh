@@ -117,5 +117,4 @@ print_totals() {
 }
 
 fetch_agents=0  # 1 with --all
-test_parts=(test_clients test_cuda_build)
-extra_parts=(test_aarch64_kernels)  # with --all
+test_parts=(test_clients test_cuda_build test_aarch64_kernels)
