@@ -30,6 +30,7 @@ inline constexpr int64_t kSpecialTokenBytesMax = 1 << 10;   // one spelling
 inline constexpr int64_t kTokenizerJsonBytesMax = 1 << 26;  // a Hugging Face tokenizer.json
 inline constexpr int kTokenizerJsonDepthMax = 16;           // real files need 5
 inline constexpr int64_t kEncodeBytesMax = 1 << 28;         // text of one encode call
+inline constexpr int64_t kEncodeCacheBytesMax = 32 << 20;   // remembered texts and their ids
 
 inline constexpr int64_t kTopKMax = 1024;            // a larger top_k means this
 inline constexpr int64_t kLogprobsMax = 128;         // alternatives listed for one token

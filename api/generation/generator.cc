@@ -73,6 +73,7 @@ Generator::Generator(
     const PromptProtocol& protocol, int64_t context_tokens)
     : options_(options),
       tokenizer_(std::move(tokenizer)),
+      encoder_(tokenizer_),
       protocol_(protocol),
       context_tokens_(context_tokens),
       tool_memory_(options.tool_ids_max) {}
@@ -144,8 +145,10 @@ ApiResult<Prepared> Generator::render(const ChatRequest& request) {
   options.drop_old_reasoning = !uses_tools(messages);
   const auto pieces = protocol_.render(messages, options);
   if (!pieces.ok()) return api_error(pieces.status());
-  for (const Piece& piece : *pieces) out.rendered += piece.bytes;
-  const Status encoded = tokenizer_->encode(*pieces, out.generation.prompt);
+  if (options_.keeps_rendered) {
+    for (const Piece& piece : *pieces) out.rendered += piece.bytes;
+  }
+  const Status encoded = encoder_.encode(*pieces, out.generation.prompt);
   if (!encoded.ok()) return api_error(encoded);
   return out;
 }

@@ -11,6 +11,7 @@
 #include "api/generation/tool_memory.h"
 #include "coordinator/engine/generation.h"
 #include "coordinator/sampling/vocabulary_trie.h"
+#include "coordinator/tokenizer/encode_cache.h"
 #include "coordinator/tokenizer/tokenizer.h"
 #include "model/spec/prompt.h"
 
@@ -26,12 +27,13 @@ struct GeneratorOptions {
   bool reminds_of_calls = true;
   int64_t reminder_min_bytes = 96 << 10;     // of conversation before the result that carries it
   int64_t tool_ids_max = kToolReplayIdsMax;  // 0: no exact replay
+  bool keeps_rendered = false;               // fill Prepared::rendered
 };
 
 /// A request that is ready for the engine.
 struct Prepared {
   GenerationRequest generation;  // without listener and seed
-  std::string rendered;          // the prompt as text, for people
+  std::string rendered;          // the prompt as text, for people; see keeps_rendered
   Effort effort = Effort::kLow;
   bool tools_active = false;
 };
@@ -70,6 +72,7 @@ class Generator {
 
   const GeneratorOptions options_;
   std::shared_ptr<const Tokenizer> tokenizer_;
+  EncodeCache encoder_;
   const PromptProtocol& protocol_;
   const int64_t context_tokens_;
   ToolMemory tool_memory_;

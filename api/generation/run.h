@@ -29,7 +29,7 @@ class Run {
     ServerMetrics& metrics;
     bool keeps_trace = false;  // sampled_text() and event_log() are filled
   };
-  /// Submits the request. Errors: 429 and 503.
+  /// Submits the request, which outlives the run. Errors: 429 and 503.
   static ApiResult<std::unique_ptr<Run>> start(
       const Parts& parts, const ChatRequest& request, Prepared prepared, ResponseHead head,
       std::string tool_id_prefix);
@@ -74,7 +74,7 @@ class Run {
   void complete();
 
   Parts parts_;
-  ChatRequest request_;
+  const ChatRequest& request_;
   std::string tool_id_prefix_;
   std::shared_ptr<Mailbox> mailbox_;
   std::vector<ChoiceState> choices_;

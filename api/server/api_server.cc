@@ -50,6 +50,7 @@ bool matches(std::string_view pattern, std::string_view path) {
 Result<std::unique_ptr<ApiServer>> ApiServer::create(
     ApiServerOptions options, EngineService& engine, std::shared_ptr<const Tokenizer> tokenizer,
     const PromptProtocol& protocol) {
+  options.generator.keeps_rendered = !options.trace_path.empty();
   std::unique_ptr<ApiServer> server(
       new ApiServer(std::move(options), engine, std::move(tokenizer), protocol));
   if (!server->options_.trace_path.empty()) {
@@ -273,7 +274,7 @@ void ApiServer::post_generation(HttpExchange& exchange) {
 
   ++metrics_.requests_started;
   ServerMetrics::add(metrics_.surfaces, surface.kind());
-  if (trace_ != nullptr) job->rendered_prompt = prepared->rendered;
+  job->rendered_prompt = std::move(prepared->rendered);
   const ResponseHead head{surface.new_response_id(), std::time(nullptr), chat.model};
   auto started = Run::start(
       {generator_, engine_, metrics_, trace_ != nullptr}, chat, std::move(*prepared), head,

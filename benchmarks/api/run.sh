@@ -12,7 +12,7 @@ trap 'kill $pid 2>/dev/null; rm -rf "$work"' EXIT
 status=0
 
 echo "{\"commit\":\"$(git -C "$repo" rev-parse --short HEAD)\",\"cores\":$(nproc)}"
-"$build/benchmarks/api/serve_overhead_bench" --model "$model" || status=1
+"$build/benchmarks/api/serve_overhead_bench" --model "$model" --text "$repo/docs/architecture.md" || status=1
 "$build/benchmarks/api/serve_overhead_bench" --model "$model" --real --samples 11 || status=1
 
 # streams PROMPT COMMAND...: the streams against a server.
