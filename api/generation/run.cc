@@ -196,17 +196,11 @@ void Run::settle_malformed(ChoiceState& choice, const GenerationResult& result) 
     answer.content += choice.builder.malformed_text();
     return;
   }
-  if (request_.stream) {
-    ApiError error;
-    error.http_status = 500;
-    error.message =
-        str_cat("the model wrote a malformed tool call: ", choice.builder.parse_error());
-    error.code = "tool_call_malformed";
-    return fail(std::move(error));
-  }
-  answer.calls.clear();
-  answer.content += choice.builder.malformed_text();
-  answer.finish = FinishReason::kStop;
+  ApiError error;
+  error.http_status = 500;
+  error.message = str_cat("the model wrote a malformed tool call: ", choice.builder.parse_error());
+  error.code = "tool_call_malformed";
+  fail(std::move(error));
 }
 
 void Run::finish_choice(

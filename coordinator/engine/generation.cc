@@ -62,7 +62,11 @@ Result<Generation::Outcome> Generation::advance(std::span<const float> logits) {
 
 void Generation::add_text(int32_t token, std::string_view bytes) {
   if (parser_ != nullptr) {
-    parser_->push(bytes, events_);
+    if (tokenizer_->is_special(token)) {
+      parser_->push_control(bytes, events_);
+    } else {
+      parser_->push(bytes, events_);
+    }
     return;
   }
   std::string text = decoder_.push(token);

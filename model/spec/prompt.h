@@ -82,6 +82,9 @@ class StreamParser {
   virtual ~StreamParser() = default;
   /// `bytes` are whole UTF-8 characters or not; incomplete ones are held back.
   virtual void push(std::string_view bytes, std::vector<Event>& out) = 0;
+  /// A special token was sampled, of this spelling. Where it marks nothing it is dropped, so that
+  /// nobody sees it as text.
+  virtual void push_control(std::string_view spelling, std::vector<Event>& out) = 0;
   /// The output ended (stop token, length or cancel); flushes what was held back.
   virtual void finish(std::vector<Event>& out) = 0;
   /// Whether the next token belongs to tool-call structure and is to be sampled greedily.

@@ -113,9 +113,9 @@ HttpAnswer http_post(
   return parse_answer(client.read_all());
 }
 
-std::vector<SseEvent> sse_events(std::string_view body) {
-  std::vector<SseEvent> out;
-  SseEvent current;
+std::vector<RawEvent> raw_events(std::string_view body) {
+  std::vector<RawEvent> out;
+  RawEvent current;
   bool has_lines = false;
   while (!body.empty()) {
     const size_t end = body.find('\n');

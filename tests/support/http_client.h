@@ -60,11 +60,11 @@ std::string http_request(
     std::string_view method, std::string_view path, std::string_view body,
     const Headers& headers = {});
 
-struct SseEvent {
+struct RawEvent {
   std::string event;  // empty: none
   std::string data;
 };
 /// The events of a stream; comments are events named ":".
-std::vector<SseEvent> sse_events(std::string_view body);
+std::vector<RawEvent> raw_events(std::string_view body);
 
 }  // namespace tandem::test

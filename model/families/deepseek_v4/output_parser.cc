@@ -35,6 +35,27 @@ void OutputParser::push(std::string_view bytes, std::vector<Event>& out) {
   pos_ = 0;
 }
 
+bool OutputParser::is_read_here(std::string_view spelling) const {
+  switch (place_) {
+    case Place::kStart:
+      if (spelling == kThinkClose) return options_.starts_in_reasoning;
+      return spelling == kThinkOpen || (options_.tools_active && spelling == kDsml);
+    case Place::kReasoning:
+      return spelling == kThinkClose || (options_.tools_active && spelling == kDsml);
+    case Place::kContent: return options_.tools_active && spelling == kDsml;
+    // Of a tag, or of an argument, which may well hold what looks like a special token.
+    case Place::kHeldBlock:
+    case Place::kBlock: return true;
+    case Place::kRest: return spelling == kDsml;  // of the text that could not be read
+    case Place::kComplete: return false;
+  }
+  TANDEM_UNREACHABLE();
+}
+
+void OutputParser::push_control(std::string_view spelling, std::vector<Event>& out) {
+  if (is_read_here(spelling)) push(spelling, out);
+}
+
 OutputParser::Step OutputParser::step(std::vector<Event>& out) {
   switch (place_) {
     case Place::kStart: return start(out);

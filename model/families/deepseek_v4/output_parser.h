@@ -31,6 +31,7 @@ class OutputParser final : public StreamParser {
   explicit OutputParser(const ParserOptions& options) : options_(options) {}
 
   void push(std::string_view bytes, std::vector<Event>& out) override;
+  void push_control(std::string_view spelling, std::vector<Event>& out) override;
   void finish(std::vector<Event>& out) override;
   bool in_structure() const override;
   bool turn_complete() const override { return place_ == Place::kComplete; }
@@ -47,6 +48,7 @@ class OutputParser final : public StreamParser {
   };
   enum class Step { kGo, kWait };
 
+  bool is_read_here(std::string_view spelling) const;
   Step step(std::vector<Event>& out);
   Step start(std::vector<Event>& out);
   Step scan(std::vector<Event>& out);

@@ -109,7 +109,7 @@ TEST(ConnectionTest, HeartbeatsComeWhileThePromptIsRead) {
   const HttpAnswer answer =
       http_post(server.port(), kChat, chat_body("hi", kNoThinking + R"(,"stream":true)"));
   int beats = 0;
-  for (const SseEvent& event : sse_events(answer.body)) beats += event.event == ":";
+  for (const RawEvent& event : raw_events(answer.body)) beats += event.event == ":";
   EXPECT_GE(beats, 3);
   EXPECT_NE(answer.body.find("[DONE]"), std::string::npos);
 }

@@ -407,5 +407,58 @@ TEST(V4OutputParserTest, HoldsBackNoMoreThanAPossibleTag) {
   EXPECT_EQ(test::show(out), "reasoning </thing\n");
 }
 
+/// What the parser says to pieces of text and, where `marked`, special tokens.
+std::string parse_tokens(
+    const std::vector<std::pair<std::string, bool>>& tokens, const ParserOptions& options) {
+  const auto parser = v4_prompt_protocol()->parser(options);
+  std::vector<Event> out;
+  for (const auto& [spelling, marked] : tokens) {
+    marked ? parser->push_control(spelling, out) : parser->push(spelling, out);
+  }
+  parser->finish(out);
+  return test::show(test::joined(out));
+}
+
+TEST(V4OutputParserTest, B013DropsSpecialTokensThatMarkNothing) {
+  for (const char* token :
+       {"<｜begin▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<｜latest_reminder｜>",
+        "<think>"}) {
+    SCOPED_TRACE(token);
+    EXPECT_EQ(parse_tokens({{"a", false}, {token, true}, {"b", false}}, kTools), "content ab\n");
+    EXPECT_EQ(
+        parse_tokens({{"a", false}, {token, true}, {"b</think>c", false}, {token, true}}, kThink),
+        "reasoning ab\ncontent c\n");
+  }
+  EXPECT_EQ(parse_tokens({{"a", false}, {"</think>", true}, {"b", false}}, kTools), "content ab\n");
+  EXPECT_EQ(
+      parse_tokens({{"<", false}, {"｜DSML｜", true}, {"x>", false}}, kNoTools), "content <x>\n");
+}
+
+TEST(V4OutputParserTest, B013ReadsSpecialTokensThatMarkSomething) {
+  EXPECT_EQ(
+      parse_tokens({{"why", false}, {"</think>", true}, {"so", false}}, kThink),
+      "reasoning why\ncontent so\n");
+  EXPECT_EQ(
+      parse_tokens({{"<think>", true}, {"why", false}, {"</think>", true}, {"so", false}}, kTools),
+      "reasoning why\ncontent so\n");
+  // A stray token where the block begins does not hide the block.
+  std::vector<std::pair<std::string, bool>> tokens = {{"Now.", false}, {"<｜User｜>", true}};
+  const std::string marker = "｜DSML｜";
+  for (size_t at = 0; at < kGoodBlock.size();) {
+    const size_t next = std::min(kGoodBlock.find(marker, at), kGoodBlock.size());
+    tokens.emplace_back(kGoodBlock.substr(at, next - at), false);
+    if (next < kGoodBlock.size()) tokens.emplace_back(marker, true);
+    at = next + marker.size();
+  }
+  EXPECT_EQ(
+      parse_tokens(tokens, kTools), "content Now.\n" + kGoodEvents + ends_with_block(kGoodBlock));
+}
+
+TEST(V4OutputParserTest, TextThatOnlySpellsASpecialTokenIsText) {
+  EXPECT_EQ(
+      parse("It ends with <｜end▁of▁sentence｜>.", kTools),
+      "content It ends with <｜end▁of▁sentence｜>.\n");
+}
+
 }  // namespace
 }  // namespace tandem
