@@ -183,6 +183,9 @@ void add_serve_command(CLI::App& program) {
   command->add_flag(
       "--disable-exact-dsml-tool-replay", options->no_exact_replay,
       "Write replayed calls anew instead of as they were sampled");
+  command->add_flag(
+      "--responses-incomplete-as-completed", server.responses.incomplete_as_completed,
+      "Call a Responses answer that the budget cut completed, for clients that know no other end");
   command
       ->add_option(
           "--trace", server.trace_path,

@@ -148,7 +148,7 @@ void HttpServer::accept_one() {
     error.code = "clients";
     error.retry_after_s = 10;
     // Without linger(): the thread that accepts must not wait for anybody.
-    write_reply(connection, handler_.refuse(error), options_.cors);
+    write_reply(connection, handler_.refuse(error, {}), options_.cors);
     return;
   }
   ++num_clients_;
@@ -161,8 +161,9 @@ void HttpServer::accept_one() {
   }
 }
 
-void HttpServer::answer_error(Connection& connection, const ApiError& error) {
-  write_reply(connection, handler_.refuse(error), options_.cors);
+void HttpServer::answer_error(
+    Connection& connection, const ApiError& error, std::string_view path) {
+  write_reply(connection, handler_.refuse(error, path), options_.cors);
   connection.linger();
 }
 
@@ -182,7 +183,7 @@ bool HttpServer::read_request(Connection& connection, HttpRequestReader& reader,
         error.http_status = 408;
         error.message = in_head ? "the request's head did not come in time"
                                 : "the request's body did not come in time";
-        answer_error(connection, error);
+        answer_error(connection, error, reader.request().path);
       }
       return false;
     }
@@ -197,7 +198,7 @@ bool HttpServer::read_request(Connection& connection, HttpRequestReader& reader,
           "the bodies of the requests in flight are too large together; try again later";
       error.code = "queue_bytes";
       error.retry_after_s = 5;
-      answer_error(connection, error);
+      answer_error(connection, error, reader.request().path);
       return false;
     }
     if (reader.take_continue() && !connection.write("HTTP/1.1 100 Continue\r\n\r\n").ok()) {
@@ -205,7 +206,7 @@ bool HttpServer::read_request(Connection& connection, HttpRequestReader& reader,
     }
   }
   if (reader.state() == State::kDone) return true;
-  answer_error(connection, reader.error());
+  answer_error(connection, reader.error(), reader.request().path);
   return false;
 }
 

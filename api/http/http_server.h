@@ -70,8 +70,8 @@ class HttpHandler {
   virtual ~HttpHandler() = default;
   /// Called from many threads at once. Returns when the reply is set.
   virtual void handle(HttpExchange& exchange) = 0;
-  /// A request that was refused before it could be handled. `error` may be completed.
-  virtual HttpReply refuse(const ApiError& error) = 0;
+  /// A request that was refused before it could be handled. `path` is empty if it was not read.
+  virtual HttpReply refuse(const ApiError& error, std::string_view path) = 0;
 };
 
 struct HttpOptions {
@@ -122,7 +122,7 @@ class HttpServer {
   void serve_connection(int fd);
   /// Reads a request. False: it was refused, and answered if the client can still hear.
   bool read_request(Connection& connection, HttpRequestReader& reader, int64_t& charged);
-  void answer_error(Connection& connection, const ApiError& error);
+  void answer_error(Connection& connection, const ApiError& error, std::string_view path);
 
   const HttpOptions options_;
   HttpHandler& handler_;

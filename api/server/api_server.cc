@@ -96,8 +96,8 @@ void ApiServer::stop(std::chrono::milliseconds grace) {
   engine_.stop(grace);
 }
 
-HttpReply ApiServer::refuse(const ApiError& error) {
-  return error_reply(error, ErrorStyle::kOpenAi);
+HttpReply ApiServer::refuse(const ApiError& error, std::string_view path) {
+  return error_reply(error, error_style(path));
 }
 
 void ApiServer::handle(HttpExchange& exchange) {

@@ -66,7 +66,7 @@ class ApiServer final : private HttpHandler {
       const PromptProtocol& protocol);
 
   void handle(HttpExchange& exchange) override;
-  HttpReply refuse(const ApiError& error) override;
+  HttpReply refuse(const ApiError& error, std::string_view path) override;
 
   static const std::vector<Route>& routes();
   void route(HttpExchange& exchange);

@@ -158,16 +158,19 @@ TEST(ConnectionTest, B056HostileRequestsAreRefusedAndTheServerStays) {
 TEST(ConnectionTest, B058DeepJsonIsRefusedEverywhere) {
   TestServer server({{.when = "", .say = "ok"}});
   const std::string deep(60000, '[');
-  for (const char* path : {kChat, "/v1/completions"}) {
+  const std::string schema = std::string(10000, '[') + std::string(10000, ']');
+  for (const char* path :
+       {kChat, "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens"}) {
+    SCOPED_TRACE(path);
     EXPECT_EQ(http_post(server.port(), path, deep).status, 400);
-    EXPECT_EQ(
-        http_post(
-            server.port(), path,
-            R"({"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":)"
-            R"({"name":"f","parameters":)" +
-                std::string(10000, '[') + std::string(10000, ']') + "}}]}")
-            .status,
-        400);
+    const HttpAnswer refused = http_post(
+        server.port(), path,
+        R"({"prompt":"x","input":"x","messages":[{"role":"user","content":"x"}],"tools":[{)"
+        R"("type":"function","name":"f","parameters":)" +
+            schema + R"(,"input_schema":)" + schema + R"(,"function":{"name":"f","parameters":)" +
+            schema + "}}]}");
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.body.find("128"), std::string::npos) << refused.body;
   }
   EXPECT_EQ(http_get(server.port(), "/health").status, 200);
 }

@@ -412,6 +412,22 @@ TEST_F(NanoSurfacesTest, ErrorsHaveEachSurfacesForm) {
   expect_refused("/v1/responses", responses_body(long_text), "context_length_exceeded");
 }
 
+TEST_F(NanoSurfacesTest, AnswersAPromptThatAlmostFillsTheContext) {
+  std::string text;
+  for (int i = 0; i < 8150; ++i) text += " a";
+  Json body = messages_body(Json::array({{{"role", "user"}, {"content", text}}}));
+  body["max_tokens"] = 4;
+  const Json message = answer("/v1/messages", body);
+  const Json& usage = message["usage"];
+  EXPECT_GE(
+      usage["input_tokens"].get<int>() + usage["cache_read_input_tokens"].get<int>() +
+          usage["cache_creation_input_tokens"].get<int>(),
+      8150);
+  EXPECT_GE(usage["output_tokens"].get<int>(), 1);
+  // The same again comes from the state that is kept.
+  EXPECT_GE(answer("/v1/messages", body)["usage"]["cache_read_input_tokens"].get<int>(), 8000);
+}
+
 TEST_F(NanoSurfacesTest, ServesTheDescription) {
   const HttpAnswer got = server_.get("/openapi.json");
   EXPECT_EQ(got.status, 200);
