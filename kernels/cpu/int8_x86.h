@@ -326,12 +326,16 @@ struct Int8X86 {
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
       const Words words(block, x.factors);
-      __m256i sum = _mm256_setzero_si256();
-      for (int g = 0; g < 8; ++g) {
-        const __m256i partial = P::dot(magnitudes(block, g), P::negate(x.at(g), words.signs[g]));
-        sum = P::mac16(sum, partial, _mm256_set1_epi32(words.scales[g]));
+      if constexpr (P::kLooksUpIq2) {
+        dot = P::dot_iq2(block, x.q, words.signs, words.scales);
+      } else {
+        __m256i sum = _mm256_setzero_si256();
+        for (int g = 0; g < 8; ++g) {
+          const __m256i partial = P::dot(magnitudes(block, g), P::negate(x.at(g), words.signs[g]));
+          sum = P::mac16(sum, partial, _mm256_set1_epi32(words.scales[g]));
+        }
+        dot = sum;
       }
-      dot = sum;
     }
 
     /// Codes with the zero point 64.
@@ -363,21 +367,23 @@ struct Int8X86 {
             _mm256_castps_si256(
                 _mm256_shuffle_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), 0xdd)),
             0xd8);
-        // Seven bits are stored of each byte of signs; the eighth makes their number even.
-        const auto seven = [&](int byte) {
-          const __m256i moved = _mm256_slli_epi32(b, byte);
-          return _mm256_and_si256(moved, _mm256_set1_epi32(0x7f << (8 * byte)));
-        };
+        // Of each byte of signs seven bits are stored, bits 0, 7, 14 and 21 on: the upper two move
+        // up by two to start at a word, then the odd ones by one.
+        const __m256i pairs = _mm256_blend_epi16(b, _mm256_slli_epi32(b, 2), 0xaa);
         const __m256i sevens = _mm256_or_si256(
-            _mm256_or_si256(seven(0), seven(1)), _mm256_or_si256(seven(2), seven(3)));
-        __m256i parity = _mm256_xor_si256(sevens, _mm256_srli_epi32(sevens, 4));
-        parity = _mm256_xor_si256(parity, _mm256_srli_epi32(parity, 2));
-        parity = _mm256_xor_si256(parity, _mm256_srli_epi32(parity, 1));
-        const __m256i eighth =
-            _mm256_slli_epi32(_mm256_and_si256(parity, _mm256_set1_epi32(0x01010101)), 7);
+            _mm256_and_si256(pairs, _mm256_set1_epi16(0x007f)),
+            _mm256_and_si256(_mm256_add_epi16(pairs, pairs), _mm256_set1_epi16(0x7f00)));
+        // The eighth makes their number even.
+        const __m256i nibble = _mm256_set1_epi8(15);
+        const __m256i odd_nibbles = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, -128, -128, 0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0));
+        const __m256i eighth = _mm256_xor_si256(
+            _mm256_shuffle_epi8(odd_nibbles, _mm256_and_si256(sevens, nibble)),
+            _mm256_shuffle_epi8(
+                odd_nibbles, _mm256_and_si256(_mm256_srli_epi16(sevens, 4), nibble)));
         _mm256_store_si256(reinterpret_cast<__m256i*>(signs), _mm256_or_si256(sevens, eighth));
-        const __m256i twice = _mm256_slli_epi32(_mm256_srli_epi32(b, 28), 1);
-        const __m256i odd = _mm256_add_epi32(twice, _mm256_set1_epi32(1));
+        // 2 * (b >> 28) + 1: the bit below those four is replaced by the 1.
+        const __m256i odd = _mm256_or_si256(_mm256_srli_epi32(b, 27), _mm256_set1_epi32(1));
         _mm256_store_si256(reinterpret_cast<__m256i*>(scales), _mm256_madd_epi16(odd, factors));
       }
     };

@@ -2,6 +2,7 @@
 #include "kernels/cpu/float_kernels.h"
 #include "kernels/cpu/int8_panel.h"
 #include "kernels/cpu/int8_x86.h"
+#include "kernels/cpu/iq2_avx512.h"
 #include "kernels/cpu/kernel_tables.h"
 #include "kernels/cpu/lanes_avx512.h"
 
@@ -12,6 +13,7 @@ namespace {
 /// products to a 32-bit lane without saturation.
 struct Primitives {
   static constexpr int kQ8Zero = 128;
+  static constexpr bool kLooksUpIq2 = true;
 
   static __m256i dot(__m256i codes, __m256i x) {
     return _mm256_dpbusd_epi32(_mm256_setzero_si256(), codes, x);
@@ -26,6 +28,10 @@ struct Primitives {
   /// sum + values * scales. Limits: values fit 16 bits, the scales' high halves are zero.
   static __m256i mac16(__m256i sum, __m256i values, __m256i scales) {
     return _mm256_dpwssd_epi32(sum, values, scales);
+  }
+  static __m256i dot_iq2(
+      const std::byte* block, const int8_t* x, const uint32_t* signs, const int32_t* scales) {
+    return avx512::Iq2::dot(block, x, signs, scales);
   }
 };
 

@@ -1,0 +1,93 @@
+#pragma once
+
+// The codebook of IQ2_XXS in sixteen-bit words, looked up 32 at a time. Included by
+// kernels_avx512.cc only.
+
+#include <immintrin.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "model/formats/blocks.h"
+#include "model/formats/iq2_grid.h"
+
+namespace tandem::cpu::avx512 {
+
+/// The codes of the grid rows, arranged for a shift of whole words: bits 2j+1..2j of the low byte
+/// are the code of value 2j, those of the high byte of value 2j + 1.
+consteval std::array<uint16_t, 256> iq2_word_table() {
+  std::array<uint16_t, 256> out{};
+  for (size_t row = 0; row < out.size(); ++row) {
+    unsigned word = 0;
+    for (unsigned value = 0; value < 8; ++value) {
+      const unsigned code = (kIq2XxsWords[row] >> (2 * value)) & 3U;
+      word |= code << (8 * (value % 2) + value / 2 * 2);
+    }
+    out[row] = static_cast<uint16_t>(word);
+  }
+  return out;
+}
+
+struct Iq2 {
+  alignas(64) static constexpr std::array<uint16_t, 256> kTable = iq2_word_table();
+
+  static __m512i table(int part) { return _mm512_load_si512(kTable.data() + 32 * part); }
+
+  /// The codes of the 32 grid rows of a block, in their order.
+  static __m512i codes(const std::byte* block) {
+    // Each 128-bit lane holds two groups: four indices, then four bytes of signs and scale.
+    const __m512i groups = _mm512_loadu_si512(block + offsetof(BlockIQ2XXS, q));
+    const __m512i places = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, -128, 1, -128, 2, -128, 3, -128, 8, -128, 9, -128, 10, -128, 11, -128));
+    const __m512i indices = _mm512_shuffle_epi8(groups, places);
+    const auto look_up = [&](int part) {  // of the 64 rows from 32 * part on
+      return _mm512_permutex2var_epi16(table(part), indices, table(part + 1));
+    };
+    const __mmask32 odd_quarter = _mm512_test_epi16_mask(indices, _mm512_set1_epi16(64));
+    const __mmask32 upper_half = _mm512_test_epi16_mask(indices, _mm512_set1_epi16(128));
+    const __m512i lower = _mm512_mask_mov_epi16(look_up(0), odd_quarter, look_up(2));
+    const __m512i upper = _mm512_mask_mov_epi16(look_up(4), odd_quarter, look_up(6));
+    return _mm512_mask_mov_epi16(lower, upper_half, upper);
+  }
+
+  /// Eight lanes that add up to the dot product of a block with 256 activations. Bit i of signs[g]
+  /// is set if value i of group g is negative; scales[g] is what multiplies the group.
+  static __m256i dot(
+      const std::byte* block, const int8_t* x, const uint32_t* signs, const int32_t* scales) {
+    const __m512i words = codes(block);
+    const __m512i shifts = _mm512_set1_epi64(0x0006000400020000);
+    const __m512i magnitudes =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(8, 25, 43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+    const __m512i scale_lanes =
+        _mm512_castsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(scales)));
+    __m512i sum = _mm512_setzero_si512();
+    for (int pair = 0; pair < 4; ++pair) {  // of groups: 64 values
+      // Each of eight words four times, shifted until the value's code is at the end of its byte.
+      const __m512i first = _mm512_set1_epi16(static_cast<int16_t>(8 * pair));
+      const __m512i spread =
+          _mm512_permutexvar_epi16(_mm512_add_epi16(first, each_four_times()), words);
+      const __m512i code = _mm512_and_si512(_mm512_srlv_epi16(spread, shifts), _mm512_set1_epi8(3));
+      const __m512i magnitude = _mm512_shuffle_epi8(magnitudes, code);
+      uint64_t negative;
+      __builtin_memcpy(&negative, signs + 2 * pair, sizeof(negative));
+      const __m512i q = _mm512_loadu_si512(x + 64 * pair);
+      const __m512i signed_q = _mm512_mask_sub_epi8(q, negative, _mm512_setzero_si512(), q);
+      const __m512i partial = _mm512_dpbusd_epi32(_mm512_setzero_si512(), magnitude, signed_q);
+      const __m512i lanes = _mm512_add_epi32(_mm512_set1_epi32(2 * pair), each_eight_times());
+      sum = _mm512_dpwssd_epi32(sum, partial, _mm512_permutexvar_epi32(lanes, scale_lanes));
+    }
+    return _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
+  }
+
+  static __m512i each_four_times() {
+    return _mm512_setr_epi64(
+        0, 0x0001000100010001, 0x0002000200020002, 0x0003000300030003, 0x0004000400040004,
+        0x0005000500050005, 0x0006000600060006, 0x0007000700070007);
+  }
+  static __m512i each_eight_times() {
+    return _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(1), 1);
+  }
+};
+
+}  // namespace tandem::cpu::avx512
