@@ -144,7 +144,8 @@ void ApiServer::route(HttpExchange& exchange) {
     error.code = "invalid_api_key";
     return exchange.reply(error_reply(error, error_style(request.path)));
   }
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string_view method =
+      request.method == "HEAD" ? std::string_view("GET") : request.method;
   for (const Route& entry : routes()) {
     if (!matches(entry.path, request.path)) continue;
     if (entry.method == method) return (this->*entry.handler)(exchange);

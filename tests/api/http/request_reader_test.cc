@@ -7,6 +7,8 @@
 namespace tandem::api {
 namespace {
 
+using namespace std::string_view_literals;
+
 using State = HttpRequestReader::State;
 
 /// Reads `bytes` in pieces of `step`.
@@ -74,7 +76,7 @@ TEST(HttpRequestReaderTest, RefusesBadFraming) {
   EXPECT_EQ(error_status("GET / HTTP/2.0\r\n\r\n"), 505);
   EXPECT_EQ(error_status("GET / HTTP/1.1\r\nBad Header: x\r\n\r\n"), 400);
   EXPECT_EQ(error_status("GET / HTTP/1.1\r\nA: x\r\n folded\r\n\r\n"), 400);
-  EXPECT_EQ(error_status(std::string("GET / HTTP/1.1\r\nA: x\0y\r\n\r\n", 29)), 400);
+  EXPECT_EQ(error_status("GET / HTTP/1.1\r\nA: x\0y\r\n\r\n"sv), 400);
   EXPECT_EQ(error_status(post + "\r\n"), 411);
   EXPECT_EQ(error_status(post + "Content-Length: -1\r\n\r\n"), 400);
   EXPECT_EQ(error_status(post + "Content-Length: 1x\r\n\r\n"), 400);

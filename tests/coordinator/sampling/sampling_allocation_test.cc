@@ -15,13 +15,17 @@
 
 namespace {
 std::atomic<int64_t> num_allocations{0};
-}  // namespace
 
-void* operator new(size_t size) {
+void* take(size_t size) {
   ++num_allocations;
   void* memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+}  // namespace
+
+void* operator new(size_t size) {
+  return take(size);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);
