@@ -166,7 +166,17 @@ struct Int8X86 {
       unpack_scales(block, scales, mins);
       const __m128i scale_words = _mm_mullo_epi16(
           _mm_cvtepu8_epi16(_mm_cvtsi64_si128(static_cast<int64_t>(scales))), x.factors8);
-      const __m256i both_halves = _mm256_broadcastsi128_si256(scale_words);
+      if constexpr (P::kWide) {
+        dot = P::dot_q4k(block, x.q, scale_words);
+      } else {
+        dot = dot_groups(block, x, _mm256_broadcastsi128_si256(scale_words));
+      }
+      const __m128i min_bytes = _mm_cvtsi64_si128(static_cast<int64_t>(mins));
+      min_dot =
+          _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min_bytes, min_bytes)), x.sums);
+    }
+
+    static __m256i dot_groups(const std::byte* block, const Block256& x, __m256i scales) {
       const __m256i low = _mm256_set1_epi8(15);
       __m256i sum = _mm256_setzero_si256();
       for (int pair = 0; pair < 4; ++pair) {
@@ -174,13 +184,10 @@ struct Int8X86 {
         const __m256i even = P::dot(_mm256_and_si256(codes, low), x.at(2 * pair));
         const __m256i odd =
             P::dot(_mm256_and_si256(_mm256_srli_epi16(codes, 4), low), x.at(2 * pair + 1));
-        sum = P::mac16(sum, even, spread(both_halves, 2 * pair, 2 * pair));
-        sum = P::mac16(sum, odd, spread(both_halves, 2 * pair + 1, 2 * pair + 1));
+        sum = P::mac16(sum, even, spread(scales, 2 * pair, 2 * pair));
+        sum = P::mac16(sum, odd, spread(scales, 2 * pair + 1, 2 * pair + 1));
       }
-      dot = sum;
-      const __m128i min_bytes = _mm_cvtsi64_si128(static_cast<int64_t>(mins));
-      min_dot =
-          _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(min_bytes, min_bytes)), x.sums);
+      return sum;
     }
 
     /// Eight scales and eight minima of six bits, a byte each.
@@ -226,10 +233,19 @@ struct Int8X86 {
       const __m128i low = _mm_set1_epi8(15);
       const __m256i scale_words =
           _mm256_mullo_epi16(_mm256_cvtepu8_epi16(_mm_and_si128(packed, low)), x.factors16);
-      const __m256i halves[2] = {
-          _mm256_permute2x128_si256(scale_words, scale_words, 0x00),
-          _mm256_permute2x128_si256(scale_words, scale_words, 0x11)};
       const __m256i min_words = _mm256_cvtepu8_epi16(_mm_and_si128(_mm_srli_epi16(packed, 4), low));
+      if constexpr (P::kWide) {
+        dot = P::dot_q2k(block, x.q, scale_words);
+      } else {
+        dot = dot_groups(block, x, scale_words);
+      }
+      min_dot = _mm256_madd_epi16(min_words, x.sums);
+    }
+
+    static __m256i dot_groups(const std::byte* block, const Block256& x, __m256i scales) {
+      const __m256i halves[2] = {
+          _mm256_permute2x128_si256(scales, scales, 0x00),
+          _mm256_permute2x128_si256(scales, scales, 0x11)};
       const __m256i three = _mm256_set1_epi8(3);
       __m256i sum = _mm256_setzero_si256();
       for (int half = 0; half < 2; ++half) {
@@ -242,8 +258,7 @@ struct Int8X86 {
           sum = P::mac16(sum, partial, spread(halves[half], 2 * p, 2 * p + 1));
         }
       }
-      dot = sum;
-      min_dot = _mm256_madd_epi16(min_words, x.sums);
+      return sum;
     }
 
     static void codes(const std::byte* block, __m256i* out) {
@@ -326,7 +341,7 @@ struct Int8X86 {
 
     static void dot(const std::byte* block, const Block256& x, __m256i& dot, __m256i&) {
       const Words words(block, x.factors);
-      if constexpr (P::kLooksUpIq2) {
+      if constexpr (P::kWide) {
         dot = P::dot_iq2(block, x.q, words.signs, words.scales);
       } else {
         __m256i sum = _mm256_setzero_si256();

@@ -11,7 +11,7 @@ namespace {
 /// Q8_0, whose codes go further, moves its signs to the activations.
 struct Primitives {
   static constexpr int kQ8Zero = 0;
-  static constexpr bool kLooksUpIq2 = false;
+  static constexpr bool kWide = false;
 
   static __m256i dot(__m256i codes, __m256i x) {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(codes, x), _mm256_set1_epi16(1));

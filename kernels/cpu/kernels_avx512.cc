@@ -1,8 +1,8 @@
 #include "kernels/cpu/avx512_gemm.h"
 #include "kernels/cpu/float_kernels.h"
+#include "kernels/cpu/int8_avx512.h"
 #include "kernels/cpu/int8_panel.h"
 #include "kernels/cpu/int8_x86.h"
-#include "kernels/cpu/iq2_avx512.h"
 #include "kernels/cpu/kernel_tables.h"
 #include "kernels/cpu/lanes_avx512.h"
 
@@ -11,9 +11,9 @@ namespace {
 
 /// The instructions that differ from AVX2: VNNI multiplies unsigned by signed bytes and adds four
 /// products to a 32-bit lane without saturation.
-struct Primitives {
+struct Primitives : avx512::Wide {
+  static constexpr bool kWide = true;
   static constexpr int kQ8Zero = 128;
-  static constexpr bool kLooksUpIq2 = true;
 
   static __m256i dot(__m256i codes, __m256i x) {
     return _mm256_dpbusd_epi32(_mm256_setzero_si256(), codes, x);
@@ -28,10 +28,6 @@ struct Primitives {
   /// sum + values * scales. Limits: values fit 16 bits, the scales' high halves are zero.
   static __m256i mac16(__m256i sum, __m256i values, __m256i scales) {
     return _mm256_dpwssd_epi32(sum, values, scales);
-  }
-  static __m256i dot_iq2(
-      const std::byte* block, const int8_t* x, const uint32_t* signs, const int32_t* scales) {
-    return avx512::Iq2::dot(block, x, signs, scales);
   }
 };
 
@@ -53,6 +49,21 @@ __m512i word(const void* bytes) {
   return _mm512_set1_epi32(value);
 }
 
+/// Adds the products of kWords words of codes with the activations from `begin` on. Word by word,
+/// so that neighbouring instructions belong to different rows and none waits for the one before it.
+template <int kWords, int kRows>
+void add_words(
+    const uint8_t (*codes)[kPanelRows][4], const TileRows<kRows>& x, int64_t begin, __m512i* dot) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kWords; ++i) {
+    const __m512i w = _mm512_loadu_si512(codes[i]);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      dot[r] = _mm512_dpbusd_epi32(dot[r], w, word(x.q[r] + begin + 4 * i));
+    }
+  }
+}
+
 template <int kRows>
 void gemm32(
     const PanelBlock32* panel, int64_t num_blocks, int zero, const TileRows<kRows>& x,
@@ -60,16 +71,16 @@ void gemm32(
   const __m512i zero_pair = _mm512_set1_epi16(static_cast<int16_t>(-zero));
   for (int r = 0; r < kRows; ++r) sum[r] = _mm512_setzero_ps();
   for (int64_t b = 0; b < num_blocks; ++b) {
-    __m512i w[8];
-    for (int i = 0; i < 8; ++i) w[i] = _mm512_loadu_si512(panel[b].codes[i]);
-    const __m512 d = _mm512_loadu_ps(panel[b].d);
+    __m512i dot[kRows];
     for (int r = 0; r < kRows; ++r) {
       // Starts from -zero * (sum of the 32 activations).
-      __m512i dot = _mm512_dpwssd_epi32(_mm512_setzero_si512(), word(x.sums[r] + 2 * b), zero_pair);
-      const int8_t* q = x.q[r] + 32 * b;
-      for (int i = 0; i < 8; ++i) dot = _mm512_dpbusd_epi32(dot, w[i], word(q + 4 * i));
+      dot[r] = _mm512_dpwssd_epi32(_mm512_setzero_si512(), word(x.sums[r] + 2 * b), zero_pair);
+    }
+    add_words<8>(panel[b].codes, x, 32 * b, dot);
+    const __m512 d = _mm512_loadu_ps(panel[b].d);
+    for (int r = 0; r < kRows; ++r) {
       const __m512 scale = _mm512_mul_ps(d, _mm512_set1_ps(x.scale[r][b]));
-      sum[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot), scale, sum[r]);
+      sum[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot[r]), scale, sum[r]);
     }
   }
 }
@@ -84,19 +95,15 @@ void gemm256(
     __m512i dot[kRows];
     for (int r = 0; r < kRows; ++r) dot[r] = _mm512_setzero_si512();
     for (int g = 0; g < kGroups; ++g) {
-      __m512i w[kWords];
-      for (int i = 0; i < kWords; ++i) w[i] = _mm512_loadu_si512(panel[b].codes[kWords * g + i]);
+      __m512i partial[kRows];
+      for (int r = 0; r < kRows; ++r) partial[r] = _mm512_setzero_si512();
+      add_words<kWords>(panel[b].codes + kWords * g, x, 256 * b + 4 * kWords * g, partial);
       const __m512i scale = _mm512_loadu_si512(panel[b].scales[g]);
       for (int r = 0; r < kRows; ++r) {
-        const int8_t* q = x.q[r] + 256 * b + 4 * kWords * g;
-        __m512i partial = _mm512_dpbusd_epi32(_mm512_setzero_si512(), w[0], word(q));
-        for (int i = 1; i < kWords; ++i) {
-          partial = _mm512_dpbusd_epi32(partial, w[i], word(q + 4 * i));
-        }
         // A scale and a factor fit the low halves of a lane, and the factor's high half is zero.
         const __m512i factor = _mm512_set1_epi32(x.factors[r][8 * b + g * 8 / kGroups]);
-        dot[r] =
-            _mm512_add_epi32(dot[r], _mm512_mullo_epi32(partial, _mm512_madd_epi16(scale, factor)));
+        dot[r] = _mm512_add_epi32(
+            dot[r], _mm512_mullo_epi32(partial[r], _mm512_madd_epi16(scale, factor)));
       }
     }
     const __m512 d = _mm512_loadu_ps(panel[b].d);
