@@ -544,9 +544,7 @@ struct FloatKernelsOf {
       const float* x, float inverse, int32_t factor, int8_t* q, int16_t* sums) {
     for (int run = 0; run < 2; ++run) {
       L::store_int8(L::round(L::load(x + 16 * run) * L::set1(inverse)), q + 16 * run);
-      int sum = 0;
-      for (int j = 0; j < 16; ++j) sum += q[16 * run + j];
-      sums[run] = static_cast<int16_t>(factor * sum);
+      sums[run] = static_cast<int16_t>(factor * L::sum_int8(q + 16 * run));
     }
   }
 

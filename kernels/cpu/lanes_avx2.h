@@ -100,6 +100,13 @@ struct Lanes {
         _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), bytes);
   }
+  static int32_t sum_int8(const int8_t* q) {
+    // Differences from -128 are unsigned, which one instruction adds up by eights.
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q));
+    const __m128i eights =
+        _mm_sad_epu8(_mm_xor_si128(bytes, _mm_set1_epi8(-128)), _mm_setzero_si128());
+    return _mm_cvtsi128_si32(eights) + _mm_extract_epi16(eights, 4) - 16 * 128;
+  }
 };
 
 inline constexpr int kTileRows = 2;

@@ -87,6 +87,13 @@ struct Lanes {
     _mm_storeu_si128(
         reinterpret_cast<__m128i*>(out), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(a.v)));
   }
+  static int32_t sum_int8(const int8_t* q) {
+    // Differences from -128 are unsigned, which one instruction adds up by eights.
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(q));
+    const __m128i eights =
+        _mm_sad_epu8(_mm_xor_si128(bytes, _mm_set1_epi8(-128)), _mm_setzero_si128());
+    return _mm_cvtsi128_si32(eights) + _mm_extract_epi16(eights, 4) - 16 * 128;
+  }
 };
 
 inline constexpr int kTileRows = 4;

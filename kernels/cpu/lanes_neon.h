@@ -101,6 +101,7 @@ struct Lanes {
         vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(a.v[2])), vqmovn_s32(vcvtnq_s32_f32(a.v[3])));
     vst1q_s8(out, vcombine_s8(vqmovn_s16(low), vqmovn_s16(high)));
   }
+  static int32_t sum_int8(const int8_t* q) { return vaddlvq_s8(vld1q_s8(q)); }
 };
 
 inline constexpr int kTileRows = 2;

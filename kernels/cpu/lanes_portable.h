@@ -124,6 +124,12 @@ struct Lanes {
   static void store_int8(Lanes a, int8_t* out) {
     for (int i = 0; i < 16; ++i) out[i] = static_cast<int8_t>(std::nearbyint(a.v[i]));
   }
+  /// The sum of 16 values.
+  static int32_t sum_int8(const int8_t* q) {
+    int32_t sum = 0;
+    for (int i = 0; i < 16; ++i) sum += q[i];
+    return sum;
+  }
 };
 
 /// Rows and outputs that a float product keeps in registers together.
