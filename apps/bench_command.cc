@@ -183,8 +183,7 @@ void add_bench_command(CLI::App& program) {
           "--synthetic", options->target.synthetic,
           "Random weights on a GPU in place of a file: flash-q2, -q4, -mxfp4, pro-q2, ...")
       ->type_name("NAME");
-  command
-      ->add_option("--layers", options->target.layers, "First layers of --synthetic; 0: all")
+  command->add_option("--layers", options->target.layers, "First layers of --synthetic; 0: all")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   command->add_option("--prompt-file", options->prompt_file, "Text to read; made-up tokens without")

@@ -27,8 +27,7 @@ Status BenchTarget::load_synthetic(const BenchTargetOptions& options) {
   runtime.context_tokens = options.context_tokens;
   TANDEM_TRY(cuda::use_device(0));
   TANDEM_TRY_ASSIGN(
-      const auto source,
-      SyntheticWeightSource::create(synthetic.model->tensors(), synthetic.mix));
+      const auto source, SyntheticWeightSource::create(synthetic.model->tensors(), synthetic.mix));
   Terminal err(stderr);
   CudaStageOptions cuda = cuda_stage_options(runtime, synthetic.model->spec(), err);
   auto stage =

@@ -12,8 +12,9 @@ namespace tandem {
 
 struct BenchTargetOptions {
   RuntimeOptions runtime;
-  std::string synthetic;       // a made-up model on a GPU instead of a file; see worker/synthetic_weights.h
-  int64_t layers = 0;          // of a made-up model: the first ones; 0: all
+  std::string
+      synthetic;       // a made-up model on a GPU instead of a file; see worker/synthetic_weights.h
+  int64_t layers = 0;  // of a made-up model: the first ones; 0: all
   int64_t context_tokens = 0;  // to set up
 };
 

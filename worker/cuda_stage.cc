@@ -241,7 +241,7 @@ CudaStage::GraphKey CudaStage::key_of(const StepRows& host, const RunPlace& plac
     end = std::max(end, int64_t{segment.first_pos} + segment.num_rows);
   }
   const auto reached = std::lower_bound(bucket_starts_.begin(), bucket_starts_.end(), end);
-  return {host.num_rows, host.num_segments, host.num_logits, reached - bucket_starts_.begin(),
+  return {host.num_rows,     host.num_segments, host.num_logits, reached - bucket_starts_.begin(),
           place.array_bytes, place.logits};
 }
 
@@ -272,8 +272,7 @@ Status CudaStage::run(Phase phase, const StepRows& step, const RunPlace& place) 
   return {};
 }
 
-Status CudaStage::queue_run(
-    std::span<const StepRow> rows, ConstRows boundary, RunPlace& place) {
+Status CudaStage::queue_run(std::span<const StepRow> rows, ConstRows boundary, RunPlace& place) {
   TANDEM_TRY(arrays_->fill(rows, *banks_, info_.vocab_size));
   const StepRows host = arrays_->view();
   TANDEM_TRY_ASSIGN(const StepRows step, upload_step(host, place.array_bytes));
@@ -320,8 +319,7 @@ Status CudaStage::submit(const WorkItem& item) {
   if (program_.range.emits_logits) TANDEM_TRY(ensure_logits(num_logits));
   RunPlace place;
   while (place.rows < num_rows) {
-    TANDEM_TRY(
-        queue_run(next_run(rows, static_cast<size_t>(place.rows)), item.boundary, place));
+    TANDEM_TRY(queue_run(next_run(rows, static_cast<size_t>(place.rows)), item.boundary, place));
   }
   result_ = {};
   if (program_.range.emits_logits) {

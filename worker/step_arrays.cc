@@ -15,8 +15,7 @@ StepArrays::StepArrays(int64_t max_rows) : max_rows_(max_rows), bank_seen_(kBank
   segments_.reserve(size);
 }
 
-Status StepArrays::fill(
-    std::span<const StepRow> rows, const BankStore& banks, int64_t vocab_size) {
+Status StepArrays::fill(std::span<const StepRow> rows, const BankStore& banks, int64_t vocab_size) {
   token_.clear();
   pos_.clear();
   segment_.clear();

@@ -464,16 +464,29 @@ __global__ __launch_bounds__(kHeadDim / 4) void attend_merge_kernel(
 
   const int64_t first_part = (row * args.num_heads + head) * kSplits;
   const float sink = args.sinks.data[head] * kLog2E;
+  // Everything is read at once: what is added up comes from L2.
+  float2 stats[kSplits];
+  float4 parts[kSplits];
+#pragma unroll
+  for (int i = 0; i < kSplits; ++i) {
+    if (i >= num_parts) continue;
+    stats[i] = params.part_stats[first_part + i];
+    parts[i] =
+        reinterpret_cast<const float4*>(params.part_out + (first_part + i) * kHeadDim)[threadIdx.x];
+  }
   float shift = sink;
-  for (int i = 0; i < num_parts; ++i) shift = fmaxf(shift, params.part_stats[first_part + i].x);
+#pragma unroll
+  for (int i = 0; i < kSplits; ++i) {
+    if (i < num_parts) shift = fmaxf(shift, stats[i].x);
+  }
   float total = exp2f(sink - shift);
   float4 out = {0, 0, 0, 0};
-  for (int i = 0; i < num_parts; ++i) {
-    const float2 stats = params.part_stats[first_part + i];
-    const float weight = exp2f(stats.x - shift);
-    total += stats.y * weight;
-    const float4 part =
-        reinterpret_cast<const float4*>(params.part_out + (first_part + i) * kHeadDim)[threadIdx.x];
+#pragma unroll
+  for (int i = 0; i < kSplits; ++i) {
+    if (i >= num_parts) continue;
+    const float weight = exp2f(stats[i].x - shift);
+    total += stats[i].y * weight;
+    const float4 part = parts[i];
     out.x += part.x * weight;
     out.y += part.y * weight;
     out.z += part.z * weight;
@@ -540,7 +553,7 @@ Status attend_prefill(const Exec& exec, AttendParams params) {
   TANDEM_TRY(cuda::to_status(
       cudaDeviceGetAttribute(&smem_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
       "attend: device"));
-  if (params.args.num_heads > 32 && smem_bytes >= Layout<64, 64, 2>::kBytes) {
+  if (params.args.num_heads > 32 && smem_bytes >= Layout<64, 64, 2>::kBytes && !exec.any_chip) {
     return launch<T, 64, 64, 2, false>(exec, params);
   }
   return launch<T, 32, 32, 1, false>(exec, params);

@@ -23,6 +23,7 @@ struct Exec {
   ThreadPool* pool = nullptr;     // CPU
   CpuIsa isa = CpuIsa::kBest;     // CPU, kFast: every choice gives the same bits
   CUstream_st* stream = nullptr;  // CUDA; never the default stream
+  bool any_chip = false;          // CUDA: only what every supported chip runs, as its tests want
   Scratch* scratch = nullptr;     // memory of `device`; an operation takes and gives back
 };
 

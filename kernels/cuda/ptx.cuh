@@ -7,8 +7,9 @@
 namespace tandem::cuda {
 
 // Single instructions; those of copies with barriers are in barrier.cuh, of the matrix units for
-// f16 in mma.cuh and wgmma.cuh, and there is no inline assembly elsewhere. Every kernel that launch() starts calls pdl_wait() before it touches what
-// another kernel wrote or reads, and every thread of it does.
+// f16 in mma.cuh and wgmma.cuh, and there is no inline assembly elsewhere. Every kernel that
+// launch() starts calls pdl_wait() before it touches what another kernel wrote or reads, and every
+// thread of it does.
 
 /// Waits until the kernels queued before this one are done and their writes are visible.
 __device__ __forceinline__ void pdl_wait() {

@@ -119,8 +119,7 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
       const auto packed_row = [&](int i) {
         return kRows == 1 ? group : static_cast<int>(groups.middle_row[group][i]);
       };
-      const auto x =
-          code_lane<1>(rows, [&](int i) { return packed_row(min(i, num_pairs - 1)); });
+      const auto x = code_lane<1>(rows, [&](int i) { return packed_row(min(i, num_pairs - 1)); });
       float acc[1][2] = {};
       if (one_block) {
         const Q2kBlock weight = next;
@@ -131,7 +130,8 @@ __global__ __launch_bounds__(kExpertThreads, 2) void down_kernel(
         tile_dot<kDType, 1>(
             lane_rows.low, lane_rows.high, args.middle_cols, cols.begin, cols.end, x, acc, tables);
       }
-      keep_sums<1>(acc, [&](int i) { return i < num_pairs ? packed_row(i) : -1; }, warp_sums);
+      keep_sums<1>(
+          acc, [&](int i) { return i < num_pairs ? packed_row(i) : -1; }, warp_sums);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < kExpertTile * args.num_rows; i += kExpertThreads) {

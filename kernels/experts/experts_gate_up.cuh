@@ -90,8 +90,12 @@ template <DType kDType, int kRows>
 class RoutedItems {
  public:
   __device__ RoutedItems(
-      const GateUpArgs& args, const ExpertGroups& groups, int count, const ExpertWeightView& weights)
-      : args_(args), groups_(groups), num_items_(count * args.items_per_expert), weights_(weights) {}
+      const GateUpArgs& args, const ExpertGroups& groups, int count,
+      const ExpertWeightView& weights)
+      : args_(args),
+        groups_(groups),
+        num_items_(count * args.items_per_expert),
+        weights_(weights) {}
 
   /// The next item, if there is one.
   __device__ __forceinline__ bool next(GateUpItem& item) {
@@ -103,8 +107,8 @@ class RoutedItems {
         item.first = idx % args_.items_per_expert * kExpertTile;
         WeightView weight = weights_.first;
         // The pairs of a single row are its slots, and each is a group.
-        const int expert = kRows == 1 ? args_.op.expert_ids.data[item.group]
-                                      : groups_.expert[item.group];
+        const int expert =
+            kRows == 1 ? args_.op.expert_ids.data[item.group] : groups_.expert[item.group];
         weight.data += expert * weights_.expert_bytes;
         item.rows = LaneRows(weight, item.first);
         return true;
@@ -204,7 +208,8 @@ __global__ __launch_bounds__(kExpertThreads, kRows <= 4 ? 3 : 2) void gate_up_ke
     float acc[1][2] = {};
     if constexpr (kReadsAhead) {
       dot_iq2_xxs<1>(
-          static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc, *tables, cursor, ahead, cursor_of(item, has_item));
+          static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc, *tables, cursor, ahead,
+          cursor_of(item, has_item));
     } else {
       tile_dot<kDType, 1>(
           own.rows.low, own.rows.high, static_cast<int>(op.x.cols), cols.begin, cols.end, x, acc,

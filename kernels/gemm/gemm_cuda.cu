@@ -152,7 +152,7 @@ struct KernelChoice {
   bool small = false;
 };
 
-KernelChoice choose_kernel(int64_t rows, int64_t tile_rows, int64_t num_tiles_x) {
+KernelChoice choose_kernel(const Exec& exec, int64_t rows, int64_t tile_rows, int64_t num_tiles_x) {
   constexpr int64_t kTilesWanted = 192;  // fewer leave much of a large device idle
   int device = 0;
   int major = 0;
@@ -160,13 +160,13 @@ KernelChoice choose_kernel(int64_t rows, int64_t tile_rows, int64_t num_tiles_x)
   const bool known =
       cudaGetDevice(&device) == cudaSuccess &&
       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
-  choice.sm90 = known && major == 9;
+  choice.sm90 = known && major == 9 && !exec.any_chip;
   choice.small = (rows + tile_rows - 1) / tile_rows * num_tiles_x < kTilesWanted;
   return choice;
 }
 
 Status launch_rows(const Exec& exec, DType dtype, const GemmParams& params, int64_t tiles_x) {
-  const KernelChoice choice = choose_kernel(params.rows, 256, tiles_x);
+  const KernelChoice choice = choose_kernel(exec, params.rows, 256, tiles_x);
   const auto tiles = static_cast<int>(tiles_x);
   if (choice.sm90 && params.rows_per_group % 256 == 0) {
     return launch_gemm_rows_sm90(exec, dtype, params, tiles);
@@ -176,7 +176,7 @@ Status launch_rows(const Exec& exec, DType dtype, const GemmParams& params, int6
 }
 
 Status launch_gate_up(const Exec& exec, DType dtype, const GemmParams& params, int64_t tiles_x) {
-  const KernelChoice choice = choose_kernel(params.rows, 128, tiles_x);
+  const KernelChoice choice = choose_kernel(exec, params.rows, 128, tiles_x);
   const auto tiles = static_cast<int>(tiles_x);
   return choice.sm90 ? launch_gemm_gate_up_sm90(exec, dtype, params, tiles)
                      : launch_gemm_gate_up(exec, dtype, choice.small, params, tiles);

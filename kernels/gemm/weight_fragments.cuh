@@ -229,8 +229,7 @@ struct WeightFragments<DType::kIQ2_XXS> {
   };
   static __device__ __forceinline__ void fetch(
       Raw& raw, const std::byte* row, int cols, int stage, int pair) {
-    raw.word =
-        *reinterpret_cast<const uint32_t*>(row + stage / 4 * 64 + pair * 16 + stage % 4 * 4);
+    raw.word = *reinterpret_cast<const uint32_t*>(row + stage / 4 * 64 + pair * 16 + stage % 4 * 4);
     raw.d = *reinterpret_cast<const uint16_t*>(row + cols / 4 + stage / 4 * 2);
   }
   static __device__ __forceinline__ void decode(
@@ -242,8 +241,8 @@ struct WeightFragments<DType::kIQ2_XXS> {
     const float eighth = __half2float(__ushort_as_half(static_cast<uint16_t>(raw.d))) * 0.125f;
 #pragma unroll
     for (int group = 0; group < 2; ++group) {
-      const uint32_t select = shared.codes[iq2_grid(raw.word, group)] |
-                              shared.signs[iq2_signs(raw.word, group)];
+      const uint32_t select =
+          shared.codes[iq2_grid(raw.word, group)] | shared.signs[iq2_signs(raw.word, group)];
       // The four lanes of a row have a bit of the scale each.
       const uint32_t votes = __ballot_sync(0xffffffff, iq2_scale_bit(raw.word, group) != 0);
       const uint32_t scale_bits = (votes >> (threadIdx.x & 28U)) & 15U;

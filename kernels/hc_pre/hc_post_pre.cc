@@ -13,9 +13,10 @@ constexpr int64_t kFusedDims = 64;  // of each stream in one CTA
 }  // namespace
 
 bool can_fuse_hc(const Exec& exec, const HcPostArgs& post, const HcPreArgs& pre) {
-  return exec.device == Device::kCuda && !cuda::is_prefill(exec) && pre.streams.rows >= 1 && pre.num_streams == kFusedStreams &&
-         post.num_streams == kFusedStreams && pre.norm.size % kFusedDims == 0 &&
-         post.streams.data == pre.streams.data && post.streams.rows == pre.streams.rows;
+  return exec.device == Device::kCuda && !cuda::is_prefill(exec) && pre.streams.rows >= 1 &&
+         pre.num_streams == kFusedStreams && post.num_streams == kFusedStreams &&
+         pre.norm.size % kFusedDims == 0 && post.streams.data == pre.streams.data &&
+         post.streams.rows == pre.streams.rows;
 }
 
 Status hc_post_pre(const Exec& exec, const HcPostArgs& post, const HcPreArgs& pre) {

@@ -110,9 +110,13 @@ template <int kStreams>
 __global__ __launch_bounds__(kNumThreads, 2) void hc_mix_kernel(
     const __grid_constant__ HcPreArgs args, const float* partial, int num_slices) {
   __shared__ float products[kProductsMax];
+  __shared__ float base[kProductsMax];
+  __shared__ float scale[3];
   const auto t = static_cast<int64_t>(blockIdx.x);
   cuda::StreamRegisters<kStreams, kNumThreads> kept;
   if (blockIdx.y == 0) kept.load_norm(args.norm);
+  if (threadIdx.x < args.fn.rows) base[threadIdx.x] = args.base.data[threadIdx.x];
+  if (threadIdx.x < 3) scale[threadIdx.x] = args.scale.data[threadIdx.x];
   cuda::pdl_wait();
   cuda::pdl_launch_dependents();
   if (blockIdx.y == 0) {
@@ -130,9 +134,7 @@ __global__ __launch_bounds__(kNumThreads, 2) void hc_mix_kernel(
   __syncthreads();
   const float mean_square = products[num_products - 1] / static_cast<float>(args.fn.cols);
   const float r = 1.0f / sqrtf(mean_square + args.rms_eps);
-  const auto gate = [&](int i, int group) {
-    return products[i] * r * args.scale.data[group] + args.base.data[i];
-  };
+  const auto gate = [&](int i, int group) { return products[i] * r * scale[group] + base[i]; };
   if (blockIdx.y == 0) {
     float pre[kStreams];
 #pragma unroll

@@ -18,10 +18,10 @@ namespace tandem::cuda {
 
 inline constexpr int kTileWarps = 8;
 inline constexpr int kTileThreads = kTileWarps * kWarpLanes;
-inline constexpr int kTileStreamRows = 32;                  // of a CTA; two fragments
-inline constexpr int kTileWarpCols = 256;                   // of a warp
+inline constexpr int kTileStreamRows = 32;                    // of a CTA; two fragments
+inline constexpr int kTileWarpCols = 256;                     // of a warp
 inline constexpr int kTileCols = kTileWarps * kTileWarpCols;  // of a CTA: a slice
-inline constexpr int kTileProducts = 24;                    // at most
+inline constexpr int kTileProducts = 24;                      // at most
 
 struct StreamTileArgs {
   const float* x;

@@ -91,6 +91,22 @@ int num_sms() {
   return count;
 }
 
+int64_t shared_bytes_max(const Exec& exec) {
+  constexpr int64_t kAnyChip = 99 * 1024;  // of compute capability 12.0 and 12.1
+  constexpr int64_t kStatic = 2 * 1024;    // more than the kernels' own arrays for one row
+  thread_local int of_device = 0;
+  if (of_device == 0) {
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&of_device, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) !=
+            cudaSuccess) {
+      of_device = 0;
+    }
+  }
+  const int64_t bytes = of_device == 0 || exec.any_chip ? kAnyChip : of_device;
+  return bytes - kStatic;
+}
+
 unsigned plan_gemv(std::span<const GemvPart> parts, int ctas_max, GemvKernelArgs& args) {
   args.num_parts = static_cast<int>(parts.size());
   args.cols = static_cast<int>(parts[0].weight.cols);

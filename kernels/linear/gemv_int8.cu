@@ -66,6 +66,13 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_int8_kernel(
   }
 }
 
+/// A single row is packed by each CTA, unless it is too long for that.
+bool packs_row(const Exec& exec, const GemvKernelArgs& args) {
+  return args.num_rows == 1 &&
+         static_cast<int64_t>(sizeof(DotTables)) + code_rows_bytes(1, args.cols) <=
+             shared_bytes_max(exec);
+}
+
 template <DType kDType, int kRows>
 Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
   const size_t row_bytes = kRows == 1 ? static_cast<size_t>(code_rows_bytes(1, args.cols)) : 0;
@@ -76,7 +83,7 @@ Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_
 
 template <DType kDType>
 Status launch_rows(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
-  if (args.num_rows == 1) return launch_kernel<kDType, 1>(exec, args, num_ctas);
+  if (packs_row(exec, args)) return launch_kernel<kDType, 1>(exec, args, num_ctas);
   if (args.num_rows <= 4) return launch_kernel<kDType, 4>(exec, args, num_ctas);
   if (args.num_rows <= 8) return launch_kernel<kDType, 8>(exec, args, num_ctas);
   return launch_kernel<kDType, 16>(exec, args, num_ctas);
@@ -104,7 +111,7 @@ Status gemv_int8(const Exec& exec, std::span<const GemvPart> parts) {
   GemvKernelArgs args = {};
   const unsigned num_ctas = plan_gemv(parts, 2 * num_sms(), args);
   const Scratch::Frame frame(*exec.scratch);
-  if (args.num_rows > 1) {
+  if (!packs_row(exec, args)) {
     std::array<ConstRows, kGemvPartsMax> xs;
     std::array<std::byte*, kGemvPartsMax> packed = {};
     for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;

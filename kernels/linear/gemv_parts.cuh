@@ -74,6 +74,9 @@ unsigned plan_gemv(std::span<const GemvPart> parts, int ctas_max, GemvKernelArgs
 /// Streaming multiprocessors of the current device; asked once for each thread.
 int num_sms();
 
+/// Shared memory that a CTA can have on the current device, what the system keeps not counted.
+int64_t shared_bytes_max(const Exec& exec);
+
 __device__ __forceinline__ int part_of(const GemvKernelArgs& args, int group) {
   int idx = 0;
   while (idx + 1 < args.num_parts && group >= args.parts[idx + 1].first_group) ++idx;

@@ -142,8 +142,7 @@ struct Activations<DType::kQ8_0, kRows> {
   __device__ Activations(std::byte* packed, int num_rows, int cols)
       : lane(code_lane<kQuads>(code_rows_at(packed, num_rows, cols), num_rows)) {}
 
-  __device__ __forceinline__ void dot(
-      const std::byte* piece, int col, int end, Sums& acc) const {
+  __device__ __forceinline__ void dot(const std::byte* piece, int col, int end, Sums& acc) const {
     const int group = threadIdx.x % kWarpLanes / 4;
     const int pair = threadIdx.x % 4;
     const std::byte* rows = piece + group * kLineBytes + pair % 2 * 8;
@@ -193,8 +192,7 @@ struct Activations<DType::kF16, kRows> {
         scale(split_rows_at(packed, rows, cols).scale),
         num_rows(rows) {}
 
-  __device__ __forceinline__ void dot(
-      const std::byte* piece, int col, int end, Sums& acc) const {
+  __device__ __forceinline__ void dot(const std::byte* piece, int col, int end, Sums& acc) const {
     const int group = threadIdx.x % kWarpLanes / 4;
     const int pair = threadIdx.x % 4;
 #pragma unroll
@@ -264,8 +262,8 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
       }
     }
     const Activations<kDType, kRows> x(
-        kRows == 1 ? own_row : const_cast<std::byte*>(part.packed),
-        kRows == 1 ? 1 : args.num_rows, args.cols);
+        kRows == 1 ? own_row : const_cast<std::byte*>(part.packed), kRows == 1 ? 1 : args.num_rows,
+        args.cols);
     typename Activations<kDType, kRows>::Sums acc = {};
     for (int col = cols.begin; col < cols.end; col += Piece<kDType>::kCols) {
       copy_async_wait<kStages - 2>();
@@ -282,13 +280,19 @@ __global__ __launch_bounds__(kGemvThreads, 2) void gemv_stream_kernel(
   copy_async_wait<0>();
 }
 
+/// Of a CTA; one that has a single row packs it there too.
+template <DType kDType>
+constexpr int64_t shared_bytes_for(bool packs_row, int64_t cols) {
+  return kGemvWarps * kStages * Piece<kDType>::kBytes +
+         (packs_row ? packed_bytes<kDType>(1, cols) : 0);
+}
+
 template <DType kDType, int kRows>
 Status launch_kernel(const Exec& exec, const GemvKernelArgs& args, unsigned num_ctas) {
-  size_t shared_bytes = kGemvWarps * kStages * Piece<kDType>::kBytes;
-  if (kRows == 1) shared_bytes += static_cast<size_t>(packed_bytes<kDType>(1, args.cols));
+  const auto shared_bytes = static_cast<size_t>(shared_bytes_for<kDType>(kRows == 1, args.cols));
   return launch(
-      "gemv_stream", gemv_stream_kernel<kDType, kRows>, num_ctas, kGemvThreads,
-      shared_bytes, exec.stream, args);
+      "gemv_stream", gemv_stream_kernel<kDType, kRows>, num_ctas, kGemvThreads, shared_bytes,
+      exec.stream, args);
 }
 
 template <DType kDType>
@@ -296,7 +300,9 @@ Status gemv_stream(const Exec& exec, std::span<const GemvPart> parts) {
   GemvKernelArgs args = {};
   const unsigned num_ctas = plan_gemv(parts, num_sms() * kCtasPerSm, args);
   const Scratch::Frame frame(*exec.scratch);
-  if (args.num_rows == 1) return launch_kernel<kDType, 1>(exec, args, num_ctas);
+  if (args.num_rows == 1 && shared_bytes_for<kDType>(true, args.cols) <= shared_bytes_max(exec)) {
+    return launch_kernel<kDType, 1>(exec, args, num_ctas);
+  }
   std::array<ConstRows, kGemvPartsMax> xs;
   std::array<std::byte*, kGemvPartsMax> packed = {};
   for (size_t i = 0; i < parts.size(); ++i) xs[i] = parts[i].x;

@@ -13,7 +13,8 @@ namespace tandem::cuda {
 // values 8 p ... 8 p + 7 of the groups 2 s (low half) and 2 s + 1 (high half):
 //   low half:  bits 0 ... 6 index of the signs, 7 ... 14 index in the grid, 15 bit p of the scale;
 //   high half: bits 16 ... 22 signs, 23 ... 30 grid, 31 bit p of the scale.
-// In the file a group has its four grid bytes first, then a word of four sign indices and the scale.
+// In the file a group has its four grid bytes first, then a word of four sign indices and the
+// scale.
 
 inline constexpr int kIq2Words = 16;
 
@@ -64,8 +65,8 @@ constexpr Iq2Table make_iq2_table() {
 static __device__ const Iq2Table kIq2Table = make_iq2_table();
 
 /// Both have four bits for each of eight values. Of a grid entry: which of 8, 25 and 43 a value is.
-/// Of a sign index: its sign, in bit 2. Selectors | signs chooses among 8, 25, 43 and, four further,
-/// their negatives.
+/// Of a sign index: its sign, in bit 2. Selectors | signs chooses among 8, 25, 43 and, four
+/// further, their negatives.
 struct Iq2Codes {
   uint32_t selectors[256];
   uint32_t signs[128];

@@ -68,8 +68,8 @@ Status pack_code_rows(
   const unsigned count =
       place_views(exec, xs, code_rows_bytes(xs[0].rows, xs[0].cols), args, packed);
   return launch(
-      "pack_codes", pack_codes_kernel, dim3(static_cast<unsigned>(args.num_rows), count), kNumThreads,
-      0, exec.stream, args);
+      "pack_codes", pack_codes_kernel, dim3(static_cast<unsigned>(args.num_rows), count),
+      kNumThreads, 0, exec.stream, args);
 }
 
 Status pack_split_rows(

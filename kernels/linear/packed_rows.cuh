@@ -140,7 +140,8 @@ __host__ __device__ inline SplitRows split_rows_at(std::byte* memory, int64_t ro
 __device__ __forceinline__ void store_split(const SplitRows& to, int64_t row, int i, float value) {
   const uint32_t high = to_half_bits(value);
   to.high[row * to.stride + i] = static_cast<uint16_t>(high);
-  to.low[row * to.stride + i] = static_cast<uint16_t>(to_half_bits(value - half_bits_to_float(high)));
+  to.low[row * to.stride + i] =
+      static_cast<uint16_t>(to_half_bits(value - half_bits_to_float(high)));
 }
 
 /// Packs row `row` with the whole CTA. Limits: cols a multiple of 32, x on 16 bytes.

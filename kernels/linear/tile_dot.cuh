@@ -132,8 +132,7 @@ __device__ __forceinline__ void add_block(
 /// acc += sums * (scale of the activations); `block` is one of the sums' blocks.
 template <int kQuads>
 __device__ __forceinline__ void add_sums(
-    float (&acc)[kQuads][2], const CodeLane<kQuads>& x, int block,
-    const float (&sums)[kQuads][2]) {
+    float (&acc)[kQuads][2], const CodeLane<kQuads>& x, int block, const float (&sums)[kQuads][2]) {
 #pragma unroll
   for (int c = 0; c < kQuads; ++c) {
     const float scale = x.scale(c, block);
@@ -354,8 +353,8 @@ __device__ __forceinline__ uint2 gather_iq2_scales(const uint4& words) {
 
 /// The entry of a table of rows of kWarpLanes words whose index is `word` from bit 7 on: there it
 /// counts in rows as it is.
-__device__ __forceinline__ uint32_t look_up(
-    const std::byte* table, uint32_t word, uint32_t num_entries, uint32_t lane_offset) {
+__device__ __forceinline__ uint32_t
+look_up(const std::byte* table, uint32_t word, uint32_t num_entries, uint32_t lane_offset) {
   static_assert(sizeof(uint32_t) * kWarpLanes == 1 << 7);
   const uint32_t offset = (word & ((num_entries - 1) << 7)) | lane_offset;
   return *reinterpret_cast<const uint32_t*>(table + offset);
@@ -370,8 +369,7 @@ __device__ __forceinline__ void dot_iq2_xxs_block(
   const uint32_t lane_offset = threadIdx.x % kWarpLanes * 4;
   const auto* selectors = reinterpret_cast<const std::byte*>(tables.iq2_selectors);
   const auto* signs = reinterpret_cast<const std::byte*>(tables.iq2_signs);
-  const uint2 scales[2] = {
-      gather_iq2_scales(weight.words[0]), gather_iq2_scales(weight.words[1])};
+  const uint2 scales[2] = {gather_iq2_scales(weight.words[0]), gather_iq2_scales(weight.words[1])};
   Dots<kQuads> dots = {};
 #pragma unroll
   for (int group = 0; group < 8; ++group) {
@@ -385,8 +383,8 @@ __device__ __forceinline__ void dot_iq2_xxs_block(
                             : group < 6 ? words.z
                                         : words.w;
       const uint32_t half = group % 2 == 0 ? word : word >> 16;
-      const uint32_t select = look_up(selectors, half, 256, lane_offset) |
-                              look_up(signs, half * 128, 128, lane_offset);
+      const uint32_t select =
+          look_up(selectors, half, 256, lane_offset) | look_up(signs, half * 128, 128, lane_offset);
       a[r] = permute_bytes(kPositive, kNegative, select);
       a[2 + r] = permute_bytes(kPositive, kNegative, select >> 16);
       const uint32_t of_half = group % 2 == 0 ? scales[r].x : scales[r].y;
@@ -550,7 +548,8 @@ __device__ __forceinline__ void dot_q4_k(
     add_minima<kQuads>(minima, a, sums);
     const float d[2] = {
         half_bits_to_float(head[0].x & 0xffffU), half_bits_to_float(head[1].x & 0xffffU)};
-    const float dmin[2] = {half_bits_to_float(head[0].x >> 16), half_bits_to_float(head[1].x >> 16)};
+    const float dmin[2] = {
+        half_bits_to_float(head[0].x >> 16), half_bits_to_float(head[1].x >> 16)};
     add_super_block<kQuads>(acc, x, block * 8, dots, d, dmin, minima);
   }
 }

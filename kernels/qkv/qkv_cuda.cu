@@ -58,15 +58,29 @@ __device__ __forceinline__ void round_groups(float* row, int64_t size) {
 // Grid: x over rows; y = 0 norms the query latent, y = 1 finishes the key-value row.
 __global__ __launch_bounds__(kNumThreads) void finish_latents_kernel(
     const __grid_constant__ QkvArgs args) {
-  cuda::pdl_wait();
-  cuda::pdl_launch_dependents();
+  constexpr int kKept = 4;  // of the norm, a weight, read while the kernel before still runs
   const auto t = static_cast<int64_t>(blockIdx.x);
   const bool is_kv = blockIdx.y == 1;
   const VectorView norm = is_kv ? args.kv_norm : args.q_a_norm;
+  float kept[kKept];
+#pragma unroll
+  for (int i = 0; i < kKept; ++i) {
+    const int64_t at = threadIdx.x + i * kNumThreads;
+    kept[i] = at < norm.size ? norm.data[at] : 0.0f;
+  }
+  cuda::pdl_wait();
+  cuda::pdl_launch_dependents();
   float* row = is_kv ? args.kv_row.row(t) : args.q_latent.row(t);
   const float scale =
       inverse_rms(sum_of_squares<kNumThreads>(row, norm.size), norm.size, args.rms_eps);
-  for (int64_t i = threadIdx.x; i < norm.size; i += kNumThreads) row[i] *= scale * norm.data[i];
+#pragma unroll
+  for (int i = 0; i < kKept; ++i) {
+    const int64_t at = threadIdx.x + i * kNumThreads;
+    if (at < norm.size) row[at] *= scale * kept[i];
+  }
+  for (int64_t i = threadIdx.x + kKept * kNumThreads; i < norm.size; i += kNumThreads) {
+    row[i] *= scale * norm.data[i];
+  }
   if (!is_kv) return;
   __syncthreads();
   rotate_tail<kNumThreads>(row, norm.size, args.rotary, args.step.pos[t]);

@@ -19,9 +19,12 @@
 namespace tandem::test {
 namespace {
 
-constexpr Backend kGpu = {
-    Device::kCuda, Numerics::kFast, CpuIsa::kBest, Phase::kPrefill};
+constexpr Backend kGpu = {Device::kCuda, Numerics::kFast, CpuIsa::kBest, Phase::kPrefill};
+constexpr Backend kGpuAnyChip = {
+    Device::kCuda, Numerics::kFast, CpuIsa::kBest, Phase::kPrefill, true};
 constexpr Backend kGpuDecode = {Device::kCuda, Numerics::kFast};
+constexpr Backend kGpuDecodeAnyChip = {
+    Device::kCuda, Numerics::kFast, CpuIsa::kBest, Phase::kDecode, true};
 constexpr Backend kReference = {Device::kCpu, Numerics::kExact};
 
 Tensor64 widened(const Tensor& tensor) {
@@ -45,6 +48,11 @@ class CudaTilesTest : public ::testing::Test {
 // values, as well: sqrt(3 + 2) * 2.0e-4 * 1.5.
 constexpr double kHalfProductBound = 1e-3;
 
+// The same for codes of 16 bits: a code is off by half a unit of 1 / 32512 of the largest of its
+// 256 values, 0.29 units in the mean, and the largest of 256 normal values is about 3.5 deviations:
+// 0.29 * 3.5 / 32512 = 3.1e-5 of a value's deviation. Three times that.
+constexpr double kCodeProductBound = 1e-4;
+
 TEST_F(CudaTilesTest, ProductsMatchTheReferenceAroundTileEdges) {
   struct Shape {
     int64_t n, m, k;
@@ -62,7 +70,9 @@ TEST_F(CudaTilesTest, ProductsMatchTheReferenceAroundTileEdges) {
         EXPECT_OK(linear(bench.exec(), {bench.input(x), bench.weight(weight), out}));
         return bench.fetch(out);
       };
-      EXPECT_TRUE(near_rows(run(kGpu), widened(run(kReference)), kHalfProductBound));
+      const Tensor64 expected = widened(run(kReference));
+      EXPECT_TRUE(near_rows(run(kGpu), expected, kHalfProductBound));
+      EXPECT_TRUE(near_rows(run(kGpuAnyChip), expected, kHalfProductBound));
     }
   }
 }
@@ -90,6 +100,26 @@ TEST_F(CudaTilesTest, AProductRowDoesNotDependOnItsTile) {
           run(begin, 1),
           std::vector<float>(all.begin() + begin * 300, all.begin() + (begin + 1) * 300))
           << "row " << begin;
+    }
+  }
+}
+
+// A row that no longer fits the shared memory of every chip beside the weights is packed first.
+TEST_F(CudaTilesTest, LongRowsHaveTheSameProductsWhereverTheyArePacked) {
+  for (const DType dtype : {DType::kF16, DType::kQ8_0, DType::kQ4_K, DType::kIQ2_XXS}) {
+    for (const int64_t k : {4096, 16384, 32768}) {
+      SCOPED_TRACE(str_cat(dtype_name(dtype), " k=", k));
+      const HostWeight weight = random_weight(dtype, 48, k, 23);
+      const Tensor x = random_tensor(1, k, 24);
+      const auto run = [&](const Backend& backend) {
+        OpBench bench(backend);
+        const Rows out = bench.output(1, 48);
+        EXPECT_OK(linear(bench.exec(), {bench.input(x), bench.weight(weight), out}));
+        return bench.fetch(out);
+      };
+      const Tensor here = run(kGpuDecode);
+      EXPECT_EQ(run(kGpuDecodeAnyChip).values, here.values);
+      EXPECT_TRUE(near_rows(here, widened(run(kReference)), kCodeProductBound));
     }
   }
 }
@@ -135,7 +165,9 @@ TEST_F(CudaTilesTest, ExpertsMatchTheReferenceHoweverRowsAreSpread) {
         return bench.fetch(args.out);
       };
       // Two products, and their factors multiplied.
-      EXPECT_TRUE(near_rows(run(kGpu), widened(run(kReference)), 3 * kHalfProductBound));
+      const Tensor64 expected = widened(run(kReference));
+      EXPECT_TRUE(near_rows(run(kGpu), expected, 3 * kHalfProductBound));
+      EXPECT_TRUE(near_rows(run(kGpuAnyChip), expected, 3 * kHalfProductBound));
     }
   }
 }
@@ -154,7 +186,9 @@ TEST_F(CudaTilesTest, GroupsMatchTheReference) {
           bench.exec(), {bench.input(heads), bench.weight(o_a), bench.weight(o_b), out, kGroups}));
       return bench.fetch(out);
     };
-    EXPECT_TRUE(near_rows(run(kGpu), widened(run(kReference)), 2 * kHalfProductBound));
+    const Tensor64 expected = widened(run(kReference));
+    EXPECT_TRUE(near_rows(run(kGpu), expected, 2 * kHalfProductBound));
+    EXPECT_TRUE(near_rows(run(kGpuAnyChip), expected, 2 * kHalfProductBound));
   }
 }
 
@@ -244,6 +278,7 @@ TEST_F(CudaTilesTest, AttentionMatchesTheReferenceAroundTileEdges) {
     const double bound = c.rows == DType::kBF16 ? 1e-2 : 2e-3;
     const Tensor64 expected = widened(run_attend(kReference, c));
     EXPECT_TRUE(near_rows(run_attend(kGpu, c), expected, bound));
+    EXPECT_TRUE(near_rows(run_attend(kGpuAnyChip, c), expected, bound));
     EXPECT_TRUE(near_rows(run_attend(kGpuDecode, c), expected, bound));
   }
 }

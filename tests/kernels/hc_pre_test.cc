@@ -198,8 +198,7 @@ TEST_P(HcPreTest, GivesTheSameBitsBehindAFusedHcPost) {
       apart.streams = post_apart.streams;
       fused.streams = post_fused.streams;
       const bool can_fuse = can_fuse_hc(bench_.exec(), post_fused, fused);
-      EXPECT_EQ(
-          can_fuse, GetParam().device == Device::kCuda && GetParam().phase == Phase::kDecode);
+      EXPECT_EQ(can_fuse, GetParam().device == Device::kCuda && GetParam().phase == Phase::kDecode);
       if (!can_fuse) continue;
       ASSERT_OK(hc_post(bench_.exec(), post_apart));
       ASSERT_OK(hc_pre(bench_.exec(), apart));

@@ -61,7 +61,7 @@ std::string backend_name(const ::testing::TestParamInfo<Backend>& info) {
 void PrintTo(const Backend& backend, std::ostream* out) {
   *out << (backend.device == Device::kCpu ? "CPU " : "CUDA ")
        << (backend.exact() ? "exact" : "fast") << " "
-       << (backend.device == Device::kCpu          ? cpu_isa_name(backend.isa)
+       << (backend.device == Device::kCpu     ? cpu_isa_name(backend.isa)
            : backend.phase == Phase::kPrefill ? "prefill"
                                               : "decode");
 }
@@ -142,6 +142,7 @@ OpBench::OpBench(const Backend& backend, int num_threads) : backend_(backend), p
   exec_.numerics = backend.numerics;
   exec_.isa = backend.isa;
   exec_.phase = backend.phase;
+  exec_.any_chip = backend.any_chip;
   exec_.scratch = scratch_.get();
 }
 

@@ -23,8 +23,9 @@ namespace tandem::test {
 struct Backend {
   Device device = Device::kCpu;
   Numerics numerics = Numerics::kExact;
-  CpuIsa isa = CpuIsa::kBest;     // kFast on the CPU
-  Phase phase = Phase::kDecode;   // on CUDA, where the two are different kernels
+  CpuIsa isa = CpuIsa::kBest;    // kFast on the CPU
+  Phase phase = Phase::kDecode;  // on CUDA, where the two are different kernels
+  bool any_chip = false;         // on CUDA: see Exec
 
   bool exact() const { return numerics == Numerics::kExact; }
 };

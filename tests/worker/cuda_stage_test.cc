@@ -38,13 +38,17 @@ class CudaStageTest : public ::testing::Test {
   }
 
   std::unique_ptr<CudaStage> open_stage(bool use_graphs, DType state = DType::kF32) {
+    return open_range(whole_model(model_->spec()), use_graphs, state);
+  }
+
+  std::unique_ptr<CudaStage> open_range(const LayerRange& range, bool use_graphs, DType state) {
     CudaStageOptions options;
     options.use_graphs = use_graphs;
     options.stage.state_dtype = state;
     options.stage.num_banks = 16;
     options.stage.context_tokens = kContext;
     options.stage.max_rows = 512;
-    auto stage = CudaStage::create(model_, *file_, whole_model(model_->spec()), options);
+    auto stage = CudaStage::create(model_, *file_, range, options);
     EXPECT_OK(stage);
     return std::move(stage).value();
   }
@@ -100,8 +104,9 @@ class CudaStageTest : public ::testing::Test {
       int64_t chunk;
       size_t tokens_max;  // of a prompt
     };
-    for (const Way way : {Way{Phase::kPrefill, 512, kContext}, Way{Phase::kDecode, 16, kContext},
-                          Way{Phase::kDecode, 1, 400}}) {
+    for (const Way way :
+         {Way{Phase::kPrefill, 512, kContext}, Way{Phase::kDecode, 16, kContext},
+          Way{Phase::kDecode, 1, 400}}) {
       int64_t same = 0;
       int64_t total = 0;
       for (const OraclePrompt& prompt : load_oracle("q4_k")) {
@@ -140,7 +145,8 @@ TEST_F(CudaStageTest, FollowsTheOracle) {
 /// The file's weights as F16: other kernels, and values that differ from the file's by 2^-12.
 class HalfWeightSource final : public WeightSource {
  public:
-  HalfWeightSource(const TensorPlan& plan, const TensorTable& tensors, cuda::WeightUploader uploader)
+  HalfWeightSource(
+      const TensorPlan& plan, const TensorTable& tensors, cuda::WeightUploader uploader)
       : plan_(plan), tensors_(tensors), uploader_(std::move(uploader)) {}
 
   std::optional<DType> dtype(size_t plan_idx) const override {
@@ -285,7 +291,8 @@ TEST_F(CudaStageTest, APromptInOneChunkEqualsItInManyHoweverShortTheLast) {
       ASSERT_OK(stage->reset(0));
       const auto chunked = feed(*stage, 0, prompt, chunk, Phase::kPrefill);
       for (size_t i = 0; i < length; ++i) {
-        ASSERT_EQ(chunked[i], whole[i]) << length << " tokens, chunk " << chunk << " position " << i;
+        ASSERT_EQ(chunked[i], whole[i])
+            << length << " tokens, chunk " << chunk << " position " << i;
       }
     }
   }
@@ -318,6 +325,49 @@ TEST_F(CudaStageTest, PromptsAndGeneratedRowsOfOneStepDoNotAffectEachOther) {
           << "prompt " << pos;
     }
     ++next;
+  }
+}
+
+TEST_F(CudaStageTest, TwoStagesEqualOneAtEveryCut) {
+  const auto whole = open_stage(true);
+  const std::vector<int32_t> tokens = longest_prompt(600);
+  // Two banks read a prompt; then one generates while the other reads on, in one step.
+  const auto batch_of = [&](int step_idx) {
+    StepBatch batch;
+    if (step_idx == 1) batch.rows.push_back({0, 60, tokens[60], true, Phase::kDecode});
+    const int32_t begin = step_idx == 0 ? 0 : 60;
+    const int32_t end = step_idx == 0 ? 60 : 65;
+    for (int32_t bank = step_idx; bank < 2; ++bank) {
+      for (int32_t pos = begin; pos < end; ++pos) {
+        batch.rows.push_back({bank, pos, tokens[static_cast<size_t>(pos)], true, Phase::kPrefill});
+      }
+    }
+    return batch;
+  };
+  std::vector<std::vector<std::vector<float>>> expected;
+  for (int i = 0; i < 2; ++i) expected.push_back(step(*whole, batch_of(i)));
+  const int32_t num_layers = model_->spec().num_layers;
+  for (int32_t cut = 1; cut < num_layers; ++cut) {
+    SCOPED_TRACE(str_cat("cut=", cut));
+    const auto first = open_range({0, cut, true, false}, true, DType::kF32);
+    const auto second = open_range({cut, num_layers, false, true}, true, DType::kF32);
+    for (int i = 0; i < 2; ++i) {
+      const StepBatch batch = batch_of(i);
+      ASSERT_OK(first->submit({&batch, {}}));
+      const Result<StageResult> boundary = first->collect();
+      ASSERT_OK(boundary);
+      ASSERT_OK(second->submit({&batch, boundary->boundary}));
+      const Result<StageResult> result = second->collect();
+      ASSERT_OK(result);
+      ASSERT_EQ(result->logits.rows, static_cast<int64_t>(expected[static_cast<size_t>(i)].size()));
+      for (int64_t r = 0; r < result->logits.rows; ++r) {
+        const float* row = result->logits.row(r);
+        ASSERT_EQ(
+            std::vector<float>(row, row + result->logits.cols),
+            expected[static_cast<size_t>(i)][static_cast<size_t>(r)])
+            << "step " << i << " row " << r;
+      }
+    }
   }
 }
 
