@@ -80,8 +80,9 @@ Status HttpServer::bind() {
   ::freeaddrinfo(found);
   if (listen_fd_ < 0) {
     return {
-        StatusCode::kUnavailable,
-        str_cat("cannot listen on ", options_.host, ":", options_.port, ": ", problem)};
+        StatusCode::kUnavailable, str_cat(
+                                      "cannot listen on ", options_.host, ":", options_.port, ": ",
+                                      problem, "; name another --port, or 0 for any free one")};
   }
   sockaddr_storage address{};
   socklen_t size = sizeof(address);

@@ -37,7 +37,8 @@ function describeMetrics({ usage, timings, live, stopped, finish }) {
     if (timings.ttft_ms) parts.push(`first after ${seconds(timings.ttft_ms)}`);
   }
   const cached = usage?.prompt_tokens_details?.cached_tokens;
-  if (cached && !live) parts.push(`prompt ${Math.round((100 * cached) / usage.prompt_tokens)}% reused`);
+  const reused = Math.round((100 * (cached ?? 0)) / usage?.prompt_tokens);
+  if (reused > 0 && !live) parts.push(`prompt ${reused}% reused`);
   if (stopped) parts.push("stopped");
   if (finish === "length") parts.push("cut at the token limit");
   return parts.join(" · ");

@@ -15,9 +15,23 @@ namespace {
 
 #if defined(__x86_64__)
 
+struct Cpuid {
+  unsigned eax;
+  unsigned ebx;
+  unsigned ecx;
+  unsigned edx;
+};
+
+Cpuid cpuid(unsigned leaf) {
+  Cpuid out{leaf, 0, 0, 0};
+  asm volatile("cpuid" : "+a"(out.eax), "=b"(out.ebx), "+c"(out.ecx), "=d"(out.edx));
+  return out;
+}
+
 bool has_avx2() {
+  constexpr unsigned kF16cBit = 1U << 29;  // clang 14 has no name for it
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         (cpuid(1).ecx & kF16cBit) != 0;
 }
 
 bool has_avx512() {
@@ -34,12 +48,8 @@ bool has_amx() {
   constexpr int kRequestPermission = 0x1023;
   constexpr int kTileDataFeature = 18;
   if (!has_avx512()) return false;
-  unsigned eax = 7;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  asm volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-  if ((edx & kAmxTileBit) == 0 || (edx & kAmxInt8Bit) == 0) return false;
+  const unsigned features = cpuid(7).edx;
+  if ((features & kAmxTileBit) == 0 || (features & kAmxInt8Bit) == 0) return false;
   return syscall(SYS_arch_prctl, kRequestPermission, kTileDataFeature) == 0;
 #else
   return false;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "model/families/deepseek_v4/json_text.h"
+#include "model/families/deepseek_v4/markers.h"
 #include "model/families/deepseek_v4/prompt.h"
 #include "tests/model/families/deepseek_v4/events.h"
 
@@ -32,6 +33,28 @@ void check_calls(const std::vector<Event>& events) {
   }
 }
 
+/// The answer as tokens would bring it: what spells a special token is one.
+std::vector<Event> parse_tokens(std::string_view text, const ParserOptions& options) {
+  const auto parser = v4_prompt_protocol()->parser(options);
+  std::vector<Event> events;
+  while (!text.empty()) {
+    size_t begin = text.size();
+    std::string_view found;
+    for (const std::string_view spelling :
+         {v4::kDsml, v4::kThinkOpen, v4::kThinkClose, v4::kUser, v4::kAssistant}) {
+      const size_t at = text.find(spelling);
+      if (at >= begin) continue;
+      begin = at;
+      found = spelling;
+    }
+    parser->push(text.substr(0, begin), events);
+    if (!found.empty()) parser->push_control(found, events);
+    text.remove_prefix(begin + found.size());
+  }
+  parser->finish(events);
+  return test::joined(events);
+}
+
 }  // namespace
 }  // namespace tandem
 
@@ -52,5 +75,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   parser->finish(events);
   TANDEM_CHECK(tandem::test::joined(events) == whole);
+  tandem::check_calls(tandem::parse_tokens(text, options));
   return 0;
 }

@@ -37,6 +37,7 @@ class TestServer {
   /// Answers that begin later follow these lines.
   void script(std::vector<ScriptLine> lines);
   ScriptedStage& stage() { return *stage_; }
+  const LoadedModel& loaded() const { return loaded_; }
   const api::ServerMetrics& metrics() const { return server_->metrics(); }
   EngineSnapshot engine() const { return service_->snapshot(); }
   /// Waits until the server serves no more.

@@ -5,6 +5,7 @@
 
 #include "tests/api/server/script_texts.h"
 #include "tests/support/http_client.h"
+#include "tests/support/status_matchers.h"
 #include "tests/support/test_server.h"
 
 namespace tandem::test {
@@ -349,23 +350,39 @@ TEST(ChatTest, B025StructuredOutputIsEnforcedOrRefused) {
 }
 
 TEST(ChatTest, RequiredAndNamedToolChoicesAreEnforced) {
-  // The script would rather talk; what the choice forces comes first all the same.
   TestServer server({{.when = "", .say = "no thanks"}});
-  const auto forced = [&](const std::string& choice) {
-    return stream(
-        server.port(), "hi",
-        std::string(kToolsJson) + "," + kNoThinking + R"(,"max_tokens":60,)" + choice);
+  const auto ask = [&](const std::string& choice) {
+    return stream(server.port(), "hi", std::string(kToolsJson) + "," + kNoThinking + "," + choice);
   };
-  const Joined named = forced(R"("tool_choice":{"type":"function","function":{"name":"add"}})");
+  EXPECT_EQ(ask(R"("tool_choice":"auto")").content, "no thanks");
+
+  // The script would rather talk. The tokens that the choice forces stand where its words would,
+  // and then it goes on as if it had meant to call.
+  std::vector<int32_t> opening;
+  const LoadedModel& loaded = server.loaded();
+  EXPECT_OK(loaded.tokenizer->encode(loaded.protocol->call_opening("add"), opening));
+  const std::string words(opening.size(), 'x');
+  server.script({{.when = "", .say_bytes = words + "\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>"}});
+  const Joined named = ask(R"("tool_choice":{"type":"function","function":{"name":"add"}})");
   ASSERT_EQ(named.calls.size(), 1u) << named.content;
   EXPECT_EQ(named.calls[0]["name"], "add");
+  EXPECT_EQ(named.calls[0]["arguments"], "{}");
   EXPECT_EQ(named.content, "");
+  EXPECT_EQ(named.finish, "tool_calls");
   EXPECT_NE(
       server.stage().prompts().back().find("You must answer with a tool call."), std::string::npos);
-  // Which tool is called is left open: the script's words become a name that is none.
-  EXPECT_EQ(forced(R"("tool_choice":"required")").content, "");
-  // Without force the script has its way.
-  EXPECT_EQ(forced(R"("tool_choice":"auto")").content, "no thanks");
+
+  // Which tool a required call names is the model's choice: here it spells one out.
+  opening.clear();
+  EXPECT_OK(loaded.tokenizer->encode(loaded.protocol->call_opening(""), opening));
+  server.script(
+      {{.when = "",
+        .say_bytes = std::string(opening.size(), 'x') +
+                     "get_time\">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>"}});
+  const Joined required = ask(R"("tool_choice":"required")");
+  ASSERT_EQ(required.calls.size(), 1u) << required.content;
+  EXPECT_EQ(required.calls[0]["name"], "get_time");
+  EXPECT_EQ(required.finish, "tool_calls");
 }
 
 TEST(ChatTest, ToolChoiceNoneDropsTheTools) {

@@ -253,6 +253,25 @@ TEST(ConnectionTest, ShutdownLetsRunningRequestsEnd) {
   server.join();
 }
 
+TEST(ConnectionTest, APortInUseIsAnErrorThatNamesIt) {
+  TestServer server({{.when = "", .say = "ok"}});
+  TestServer::Options options;
+  options.server.http.port = server.port();
+  class : public api::HttpHandler {
+    void handle(api::HttpExchange& /*exchange*/) override {}
+    api::HttpReply refuse(const api::ApiError& /*error*/, std::string_view /*path*/) override {
+      return {};
+    }
+  } handler;
+  const auto second = api::HttpServer::listen(options.server.http, handler);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
+  const std::string address = "127.0.0.1:" + std::to_string(server.port());
+  EXPECT_NE(second.status().message().find(address + ": Address already in use"), std::string::npos)
+      << second.status().message();
+  EXPECT_EQ(http_get(server.port(), "/health").status, 200);
+}
+
 TEST(RoutesTest, KnownPathsAnswerAndOthersDoNot) {
   TestServer server({{.when = "", .say = "ok"}});
   EXPECT_EQ(http_get(server.port(), "/health").status, 200);
