@@ -22,11 +22,6 @@ __device__ __forceinline__ void pdl_launch_dependents() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/// Starts to bring [data, data + bytes) into L2. data and bytes are multiples of 16.
-__device__ __forceinline__ void prefetch_l2(const void* data, uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(data), "r"(bytes) : "memory");
-}
-
 /// Byte i of the result is byte selector[4 i ... 4 i + 2] of b:a, or its top bit eight times if bit
 /// 4 i + 3 of the selector is set.
 __device__ __forceinline__ uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t selector) {

@@ -12,6 +12,7 @@
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/linear/gemv_parts.cuh"
 #include "kernels/linear/pack_rows.h"
+#include "kernels/linear/split_dot.cuh"
 #include "kernels/linear/tile_dot.cuh"
 
 namespace tandem::cuda {
