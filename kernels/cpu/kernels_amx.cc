@@ -26,6 +26,11 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
+/// Stores before come first: the tile intrinsics of g++ 12 do not say what memory they read.
+void finish_stores() {
+  asm volatile("" ::: "memory");
+}
+
 void configure_tiles() {
   TileConfig config;
   for (int tile = 0; tile < kTilesAtOnce; ++tile) {
@@ -36,6 +41,7 @@ void configure_tiles() {
   config.row_bytes[kActivations] = kDepth;
   config.rows[kWeights] = kDepth / 4;
   config.row_bytes[kWeights] = 64;
+  finish_stores();
   _tile_loadconfig(&config);
 }
 
@@ -61,6 +67,7 @@ void multiply_tiles(
   for (int r = 0; r < kTileRows; ++r) {
     __builtin_memcpy(rows[r], x.q[r] + begin, static_cast<size_t>(kDepth * num_tiles));
   }
+  finish_stores();
   constexpr int kRowStride = kDepth * kTilesAtOnce;
   const auto load_inputs = [&](int tile) {
     _tile_loadd(4, rows[0] + kDepth * tile, kRowStride);
