@@ -58,6 +58,28 @@ struct Wide {
     return _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
   }
 
+  /// Two adjacent blocks of MXFP4 against 64 activations, codes with the zero point 16: the lower
+  /// four lanes add up to the first block's product, the upper four to the second's.
+  static __m256i dot_mxfp4_pair(const std::byte* blocks, const int8_t* x) {
+    const auto load = [&](size_t block) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(
+          blocks + block * sizeof(BlockMXFP4) + offsetof(BlockMXFP4, q)));
+    };
+    const __m256i packed = _mm256_inserti128_si256(_mm256_castsi128_si256(load(0)), load(1), 1);
+    const __m256i low = _mm256_set1_epi8(15);
+    const __m512i nibbles = _mm512_inserti64x4(
+        _mm512_castsi256_si512(_mm256_and_si256(packed, low)),
+        _mm256_and_si256(_mm256_srli_epi16(packed, 4), low), 1);
+    const __m512i values = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4));
+    // The activations of the lower nibbles of both blocks first.
+    const __m512i q = _mm512_loadu_si512(x);
+    const __m512i sum = _mm512_dpbusd_epi32(
+        _mm512_setzero_si512(), _mm512_shuffle_epi8(values, nibbles),
+        _mm512_shuffle_i64x2(q, q, 0xd8));
+    return folded(sum);
+  }
+
   /// scales: one word for each group of 32.
   static __m256i dot_q4k(const std::byte* block, const int8_t* x, __m128i scales) {
     const __m512i low = _mm512_set1_epi8(15);

@@ -58,6 +58,7 @@ struct Int8X86 {
   struct Q8_0 {
     static constexpr int kBytes = sizeof(BlockQ8_0);
     static constexpr int kZero = P::kQ8Zero;
+    static constexpr bool kInPairs = false;
     static __m256i dot(const std::byte* block, __m256i x) {
       return P::dot_q8(load(block + offsetof(BlockQ8_0, q)), x);
     }
@@ -73,6 +74,7 @@ struct Int8X86 {
   struct MXFP4 {
     static constexpr int kBytes = sizeof(BlockMXFP4);
     static constexpr int kZero = 16;
+    static constexpr bool kInPairs = true;
     static __m256i dot(const std::byte* block, __m256i x) { return P::dot(codes(block), x); }
     static __m256i codes(const std::byte* block) {
       const __m128i packed =
@@ -113,22 +115,52 @@ struct Int8X86 {
     }
   }
 
+  /// The sums of the lower and of the upper four lanes: lane r of sums[i] is those of v[r].
+  static void sums_of_halves(const __m256i* v, __m256i* sums) {
+    const __m256i a =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+    const __m256i b =
+        _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
+    sums[0] = _mm256_permute2x128_si256(a, b, 0x20);
+    sums[1] = _mm256_permute2x128_si256(a, b, 0x31);
+  }
+
+  /// sum + the eight rows' products with block b, of codes with the zero point of T.
+  template <class T>
+  static __m256 add_block32(
+      const std::byte* const* rows, const Int8Rows& x, int64_t b, __m256i dot, __m256 sum) {
+    if constexpr (T::kZero != 0) {
+      const int32_t bias = T::kZero * (int32_t{x.sums[2 * b]} + x.sums[2 * b + 1]);
+      dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(bias));
+    }
+    const __m256 scale = _mm256_mul_ps(T::scales(rows, b * T::kBytes), _mm256_set1_ps(x.scale[b]));
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum);
+  }
+
   template <class T>
   static void gemv32(const std::byte* const* rows, const Int8Rows& x, float* out) {
     __m256 sum = _mm256_setzero_ps();
-    for (int64_t b = 0; b < x.k / 32; ++b) {
+    int64_t b = 0;
+    if constexpr (P::kWide && T::kInPairs) {
+      for (; b + 2 <= x.k / 32; b += 2) {
+        prefetch_ahead<T::kBytes>(rows, b);
+        prefetch_ahead<T::kBytes>(rows, b + 1);
+        __m256i halves[kRows];
+        for (int r = 0; r < kRows; ++r) {
+          halves[r] = P::dot_mxfp4_pair(rows[r] + b * T::kBytes, x.q + 32 * b);
+        }
+        __m256i dots[2];
+        sums_of_halves(halves, dots);
+        for (int i = 0; i < 2; ++i) sum = add_block32<T>(rows, x, b + i, dots[i], sum);
+      }
+    }
+    for (; b < x.k / 32; ++b) {
       const int64_t offset = b * T::kBytes;
       prefetch_ahead<T::kBytes>(rows, b);
       const __m256i xb = load(x.q + 32 * b);
       __m256i dots[kRows];
       for (int r = 0; r < kRows; ++r) dots[r] = T::dot(rows[r] + offset, xb);
-      __m256i dot = sums(dots);
-      if constexpr (T::kZero != 0) {
-        const int32_t bias = T::kZero * (int32_t{x.sums[2 * b]} + x.sums[2 * b + 1]);
-        dot = _mm256_sub_epi32(dot, _mm256_set1_epi32(bias));
-      }
-      const __m256 scale = _mm256_mul_ps(T::scales(rows, offset), _mm256_set1_ps(x.scale[b]));
-      sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dot), scale, sum);
+      sum = add_block32<T>(rows, x, b, sums(dots), sum);
     }
     _mm256_storeu_ps(out, sum);
   }
