@@ -15,6 +15,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsOurs = false;  // a sanitizer keeps several bytes for each of ours
+#else
+constexpr bool kMemoryIsOurs = true;
+#endif
+
 /// Resident memory of this process, in bytes.
 int64_t resident_bytes() {
   std::ifstream status("/proc/self/statm");
@@ -65,7 +71,9 @@ TEST(LoadTest, TwoHundredIdleStreamsBesideSixteenActiveOnes) {
       static_cast<double>(grown) / 1e6);
   EXPECT_EQ(num_active, kActive);
   EXPECT_EQ(num_beating, kIdle);
-  EXPECT_LT(grown, 100'000'000);
+  if (kMemoryIsOurs) {
+    EXPECT_LT(grown, 100'000'000);
+  }
 
   clients.clear();
   const auto is_busy = [&] {
