@@ -90,7 +90,8 @@ void ThreadPool::run_erased(Call call, void* context) {
   const auto all_done = [this] { return num_running_.load(std::memory_order_acquire) == 0; };
   if (spin_until(all_done)) return;
   std::unique_lock lock(mutex_);
-  owner_sleeping_.store(true);
+  // An exchange and no store: qemu lets a load of an Arm program overtake an earlier store.
+  owner_sleeping_.exchange(true);
   done_.wait(lock, [this] { return num_running_.load() == 0; });
   owner_sleeping_.store(false);
 }
