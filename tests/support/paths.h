@@ -12,7 +12,7 @@ inline std::string golden_path(const std::string& relative) {
   return repo_path("tests/golden/" + relative);
 }
 
-/// A fresh path in the test's temporary folder.
+/// A path in a temporary folder of this process; the folder is removed when the process exits.
 std::string temp_path(const std::string& name);
 
 /// The whole file; fails the test if it cannot be read.

@@ -2,52 +2,18 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+#include "tests/support/count_allocations.h"
 #include "tests/support/stages.h"
 #include "tests/support/status_matchers.h"
 #include "worker/local_stage.h"
-
-namespace {
-std::atomic<int64_t> num_allocations{0};
-
-void* take(size_t size, size_t alignment) {
-  ++num_allocations;
-  const size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(size_t size) {
-  return take(size, alignof(std::max_align_t));
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  return take(size, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace tandem::test {
 namespace {
 
 TEST(DecodeAllocationTest, CountsAllocations) {
-  const int64_t before = num_allocations;
+  const int64_t before = num_allocations();
   ::operator delete(::operator new(1));  // a new expression may be optimised away
-  EXPECT_GT(num_allocations, before);
+  EXPECT_GT(num_allocations(), before);
 }
 
 TEST(DecodeAllocationTest, AllocatesNothingForATokenOnceWarm) {
@@ -74,11 +40,11 @@ TEST(DecodeAllocationTest, AllocatesNothingForATokenOnceWarm) {
     // position 256 on.
     run(400);
     for (int i = 0; i < 4; ++i) run(1);
-    const int64_t before = num_allocations;
+    const int64_t before = num_allocations();
     // Over a window of 128 positions and many of 4.
     const int num_tokens = numerics == Numerics::kFast ? 130 : 10;
     for (int i = 0; i < num_tokens; ++i) run(1);
-    EXPECT_EQ(num_allocations - before, 0)
+    EXPECT_EQ(num_allocations() - before, 0)
         << (numerics == Numerics::kFast ? "fast" : "exact") << ", " << num_tokens << " tokens";
   }
 }

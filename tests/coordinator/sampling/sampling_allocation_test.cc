@@ -2,37 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "coordinator/sampling/sampler.h"
 #include "coordinator/sampling/stop_matcher.h"
+#include "tests/support/count_allocations.h"
 #include "tests/support/status_matchers.h"
-
-namespace {
-std::atomic<int64_t> num_allocations{0};
-
-void* take(size_t size) {
-  ++num_allocations;
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(size_t size) {
-  return take(size);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
 
 namespace tandem {
 namespace {
@@ -51,9 +28,9 @@ class AllowEvenTokens : public TokenConstraint {
 };
 
 TEST(SamplingAllocationTest, CountsAllocations) {
-  const int64_t before = num_allocations;
+  const int64_t before = test::num_allocations();
   ::operator delete(::operator new(1));  // a new expression may be optimised away
-  EXPECT_GT(num_allocations, before);
+  EXPECT_GT(test::num_allocations(), before);
 }
 
 TEST(SamplingAllocationTest, AllocatesNothingPerToken) {
@@ -79,14 +56,14 @@ TEST(SamplingAllocationTest, AllocatesNothingPerToken) {
     int64_t in_loop = 0;
     for (int i = 0; i < 50; ++i) {
       logits[static_cast<size_t>(rng.next() % kVocabSize)] = 12.0f;
-      const int64_t before = num_allocations;
+      const int64_t before = test::num_allocations();
       const Result<Choice> plain = s.choose(logits, false);
       const Result<Choice> structure = s.choose(logits, true);
       const Result<Choice> constrained = s.choose(logits, false, &constraint);
       const bool good =
           plain.ok() && structure.ok() && constrained.ok() && s.accept(plain->token).ok();
       // The first round may size the buffer that only a constraint needs.
-      if (i > 0) in_loop += num_allocations - before;
+      if (i > 0) in_loop += test::num_allocations() - before;
       ASSERT_TRUE(good);
     }
     EXPECT_EQ(in_loop, 0);
@@ -97,12 +74,12 @@ TEST(SamplingAllocationTest, StopMatcherAllocatesNothingPerPush) {
   auto created = StopMatcher::create({"STOP", "stop it", "\n\nUser"});
   ASSERT_OK(created);
   int64_t shown_bytes = 0;
-  const int64_t before = num_allocations;
+  const int64_t before = test::num_allocations();
   for (int i = 0; i < 1000; ++i) {
     shown_bytes += static_cast<int64_t>(created->push(" a st").size());
     shown_bytes += static_cast<int64_t>(created->push("op sign\n\n").size());
   }
-  EXPECT_EQ(num_allocations, before);
+  EXPECT_EQ(test::num_allocations(), before);
   EXPECT_EQ(shown_bytes, 14 * 1000 - 2);
 }
 
