@@ -3,7 +3,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/hc_post/hc_post_impl.h"
-#include "kernels/hc_pre/hc_pre.h"
+#include "kernels/hc_pre/num_streams.cuh"
 
 namespace tandem::detail {
 namespace {
@@ -48,18 +48,8 @@ Status launch_streams(const Exec& exec, const HcPostArgs& args) {
 }  // namespace
 
 Status hc_post_cuda(const Exec& exec, const HcPostArgs& args) {
-  static_assert(kHcStreamsMax == 8);
-  switch (args.num_streams) {
-    case 1: return launch_streams<1>(exec, args);
-    case 2: return launch_streams<2>(exec, args);
-    case 3: return launch_streams<3>(exec, args);
-    case 4: return launch_streams<4>(exec, args);
-    case 5: return launch_streams<5>(exec, args);
-    case 6: return launch_streams<6>(exec, args);
-    case 7: return launch_streams<7>(exec, args);
-    case 8: return launch_streams<8>(exec, args);
-    default: return invalid_argument("hc_post: num_streams is out of range");
-  }
+  return cuda::with_num_streams(
+      args.num_streams, [&]<int kStreams>() { return launch_streams<kStreams>(exec, args); });
 }
 
 }  // namespace tandem::detail

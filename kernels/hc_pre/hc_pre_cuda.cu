@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/hc_pre/hc_pre_impl.h"
+#include "kernels/hc_pre/num_streams.cuh"
 #include "kernels/hc_pre/stream_dots.cuh"
 
 namespace tandem::detail {
@@ -60,9 +61,15 @@ __device__ void sinkhorn(float (&comb)[kStreams][kStreams], int iterations, floa
   }
 }
 
-template <int kStreams>
-__device__ __forceinline__ void store_comb(
-    const HcPreArgs& args, float (&comb)[kStreams][kStreams], float* mix) {
+// The stream mixing of one row, by one thread. gate(i, group) is the gate of product i.
+template <int kStreams, class Gate>
+__device__ __forceinline__ void mix_streams(const HcPreArgs& args, const Gate& gate, float* mix) {
+  float comb[kStreams][kStreams];
+#pragma unroll
+  for (int j = 0; j < kStreams; ++j) {
+#pragma unroll
+    for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
+  }
   sinkhorn<kStreams>(comb, args.sinkhorn_iterations, args.hc_eps);
 #pragma unroll
   for (int j = 0; j < kStreams; ++j) {
@@ -95,13 +102,7 @@ __global__ __launch_bounds__(kRowThreads) void hc_mix_rows_kernel(
   float* mix = args.mix.row(t);
 #pragma unroll
   for (int k = 0; k < kStreams; ++k) mix[k] = 2.0f * cuda::sigmoid(gate(kStreams + k, 1));
-  float comb[kStreams][kStreams];
-#pragma unroll
-  for (int j = 0; j < kStreams; ++j) {
-#pragma unroll
-    for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
-  }
-  store_comb<kStreams>(args, comb, mix);
+  mix_streams<kStreams>(args, gate, mix);
 }
 
 // Grid: x over rows; y = 0 makes the branch input, y = 1 the mixing coefficients, which only
@@ -148,15 +149,7 @@ __global__ __launch_bounds__(kNumThreads, 2) void hc_mix_kernel(
     const int k = threadIdx.x;
     mix[k] = 2.0f * cuda::sigmoid(gate(kStreams + k, 1));
   }
-  if (threadIdx.x == 32) {
-    float comb[kStreams][kStreams];
-#pragma unroll
-    for (int j = 0; j < kStreams; ++j) {
-#pragma unroll
-      for (int k = 0; k < kStreams; ++k) comb[j][k] = gate(2 * kStreams + kStreams * j + k, 2);
-    }
-    store_comb<kStreams>(args, comb, mix);
-  }
+  if (threadIdx.x == 32) mix_streams<kStreams>(args, gate, mix);
 }
 
 template <int kStreams>
@@ -191,18 +184,8 @@ Status hc_post_pre_cuda(const Exec& exec, const HcPostArgs& post, const HcPreArg
 }
 
 Status hc_pre_cuda(const Exec& exec, const HcPreArgs& args) {
-  static_assert(kHcStreamsMax == 8);
-  switch (args.num_streams) {
-    case 1: return launch_streams<1>(exec, args);
-    case 2: return launch_streams<2>(exec, args);
-    case 3: return launch_streams<3>(exec, args);
-    case 4: return launch_streams<4>(exec, args);
-    case 5: return launch_streams<5>(exec, args);
-    case 6: return launch_streams<6>(exec, args);
-    case 7: return launch_streams<7>(exec, args);
-    case 8: return launch_streams<8>(exec, args);
-    default: return invalid_argument("hc_pre: num_streams is out of range");
-  }
+  return cuda::with_num_streams(
+      args.num_streams, [&]<int kStreams>() { return launch_streams<kStreams>(exec, args); });
 }
 
 }  // namespace tandem::detail

@@ -1,7 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/launch.cuh"
-#include "kernels/hc_pre/hc_pre.h"
+#include "kernels/hc_pre/num_streams.cuh"
 #include "kernels/hc_pre/stream_dots.cuh"
 #include "kernels/head/head_impl.h"
 #include "kernels/linear/linear.h"
@@ -44,12 +44,11 @@ __global__ __launch_bounds__(kNumThreads) void collapse_kernel(
 
 Status launch_collapse(
     const Exec& exec, const HeadArgs& args, const float* partial, int num_slices, Rows normed) {
-  constexpr decltype(&collapse_kernel<1>) kKernels[kHcStreamsMax] = {
-      collapse_kernel<1>, collapse_kernel<2>, collapse_kernel<3>, collapse_kernel<4>,
-      collapse_kernel<5>, collapse_kernel<6>, collapse_kernel<7>, collapse_kernel<8>};
-  return cuda::launch(
-      "head collapse", kKernels[args.num_streams - 1], static_cast<unsigned>(normed.rows),
-      kNumThreads, 0, exec.stream, args, partial, num_slices, normed);
+  return cuda::with_num_streams(args.num_streams, [&]<int kStreams>() {
+    return cuda::launch(
+        "head collapse", collapse_kernel<kStreams>, static_cast<unsigned>(normed.rows), kNumThreads,
+        0, exec.stream, args, partial, num_slices, normed);
+  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "kernels/cuda/dispatch.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/ptx.cuh"
 #include "kernels/cuda/warp.cuh"
@@ -42,11 +43,6 @@ __global__ __launch_bounds__(kGemvThreads) void gemv_exact_kernel(
   }
 }
 
-template <DType kDType>
-Status launch_dtype(const Exec& exec, const GemvKernelArgs& args, dim3 grid) {
-  return launch("gemv_exact", gemv_exact_kernel<kDType>, grid, kGemvThreads, 0, exec.stream, args);
-}
-
 }  // namespace
 
 Status gemv_exact(const Exec& exec, std::span<const GemvPart> parts) {
@@ -57,19 +53,10 @@ Status gemv_exact(const Exec& exec, std::span<const GemvPart> parts) {
   const dim3 grid(
       static_cast<unsigned>((rows_max + kGemvWarps - 1) / kGemvWarps),
       static_cast<unsigned>(args.num_parts));
-  switch (parts[0].weight.dtype) {
-    case DType::kF32: return launch_dtype<DType::kF32>(exec, args, grid);
-    case DType::kF16: return launch_dtype<DType::kF16>(exec, args, grid);
-    case DType::kBF16: return launch_dtype<DType::kBF16>(exec, args, grid);
-    case DType::kQ8_0: return launch_dtype<DType::kQ8_0>(exec, args, grid);
-    case DType::kQ2_K: return launch_dtype<DType::kQ2_K>(exec, args, grid);
-    case DType::kQ4_K: return launch_dtype<DType::kQ4_K>(exec, args, grid);
-    case DType::kQ6_K: return launch_dtype<DType::kQ6_K>(exec, args, grid);
-    case DType::kIQ2_XXS: return launch_dtype<DType::kIQ2_XXS>(exec, args, grid);
-    case DType::kMXFP4: return launch_dtype<DType::kMXFP4>(exec, args, grid);
-    case DType::kI32: break;
-  }
-  return invalid_argument("gemv: the weight is I32");
+  return with_weight_type("gemv", parts[0].weight.dtype, [&]<DType kDType>() {
+    return launch(
+        "gemv_exact", gemv_exact_kernel<kDType>, grid, kGemvThreads, 0, exec.stream, args);
+  });
 }
 
 }  // namespace tandem::cuda
