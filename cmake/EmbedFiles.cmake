@@ -1,8 +1,6 @@
-# embed_files(<out.cc> <namespace> FILES ...): writes a source file at build time that defines, in <namespace>,
-#   struct EmbeddedFile { const char* name; const unsigned char* bytes; size_t size; };
-#   extern const EmbeddedFile kEmbeddedFiles[];
-#   extern const size_t kNumEmbeddedFiles;
-# Names are those of the files, without folders. Whoever uses the table declares the three.
+# embed_files(<out.cc> <namespace> FILES ...): writes a source file at build time that defines
+#   std::span<const tandem::EmbeddedFile> <namespace>::embedded_files();
+# Whoever calls it declares it.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(TANDEM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
@@ -30,24 +28,24 @@ foreach(file IN LISTS FILES)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
   string(APPEND arrays "const unsigned char kFile${count}[] = {\n${bytes}};\n")
-  string(APPEND table "    {\"${name}\", kFile${count}, ${size}},\n")
+  string(APPEND table "    {\"${name}\", {reinterpret_cast<const char*>(kFile${count}), ${size}}},\n")
   math(EXPR count "${count} + 1")
 endforeach()
 file(WRITE ${OUT}.new "// Generated from the files named below.
-#include <cstddef>
+#include <span>
+
+#include \"base/embedded_file.h\"
 
 namespace ${NAMESPACE} {
 namespace {
-${arrays}}  // namespace
-
-struct EmbeddedFile {
-  const char* name;
-  const unsigned char* bytes;
-  size_t size;
-};
-extern const EmbeddedFile kEmbeddedFiles[] = {
+${arrays}
+const tandem::EmbeddedFile kFiles[] = {
 ${table}};
-extern const size_t kNumEmbeddedFiles = ${count};
+}  // namespace
+
+std::span<const tandem::EmbeddedFile> embedded_files() {
+  return kFiles;
+}
 
 }  // namespace ${NAMESPACE}
 ")

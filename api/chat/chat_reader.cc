@@ -131,17 +131,7 @@ void read_tools(FieldReader& body, ChatRequest& out) {
 void read_tool_choice(FieldReader& body, ChatRequest& out) {
   const Json* choice = body.find("tool_choice");
   if (choice == nullptr) return;
-  if (choice->is_string()) {
-    const auto& word = choice->get_ref<const std::string&>();
-    if (word == "none") {
-      out.tool_choice = ToolChoice::kNone;
-    } else if (word == "required") {
-      out.tool_choice = ToolChoice::kRequired;
-    } else if (word != "auto") {
-      body.fail("tool_choice", "must be none, auto, required or an object");
-    }
-    return;
-  }
+  if (choice->is_string()) return read_tool_choice_word(body, out);
   FieldReader fields(*choice, "tool_choice", body.errors());
   if (fields.required_text("type") != "function") {
     return fields.fail("type", "must be function");

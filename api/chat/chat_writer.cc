@@ -1,6 +1,7 @@
 #include "api/chat/chat_writer.h"
 
 #include "api/surface/common_json.h"
+#include "api/surface/openai_encoder.h"
 
 namespace tandem::api {
 namespace {
@@ -12,22 +13,17 @@ Json logprobs_object(std::span<const TokenInfo> tokens) {
   return out;
 }
 
-class ChatEncoder final : public StreamEncoder {
+class ChatEncoder final : public OpenAiEncoder {
  public:
   ChatEncoder(const ChatRequest& request, const ResponseHead& head)
-      : with_ids_(request.return_token_ids),
+      : OpenAiEncoder(request, head, "chat.completion.chunk"),
+        with_ids_(request.return_token_ids),
         with_logprobs_(request.sampling.logprobs),
-        with_usage_(request.include_usage),
-        num_choices_(static_cast<int>(request.num_choices)) {
-    chunk_["id"] = head.id;
-    chunk_["object"] = "chat.completion.chunk";
-    chunk_["created"] = head.created_s;
-    chunk_["model"] = head.model;
-  }
+        num_choices_(static_cast<int>(request.num_choices)) {}
 
   void begin(std::string& out) override {
     for (int i = 0; i < num_choices_; ++i) {
-      write_choice(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, out);
+      write_delta(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, out);
     }
   }
 
@@ -50,36 +46,17 @@ class ChatEncoder final : public StreamEncoder {
         break;
       case Delta::Kind::kToolEnd: return;
       case Delta::Kind::kFinish:
-        return write_choice(
+        return write_delta(
             delta.choice_idx, Json::object(), openai_finish_reason(delta.finish), {}, out);
     }
     const bool is_content = delta.kind == Delta::Kind::kContent;
-    write_choice(
+    write_delta(
         delta.choice_idx, std::move(body), nullptr, delta.tokens, out,
         with_logprobs_ && is_content);
   }
 
-  void end(const Completion& completion, std::string& out) override {
-    if (with_usage_) {
-      Json chunk = chunk_;
-      chunk["choices"] = Json::array();
-      chunk["usage"] = openai_usage(completion.usage);
-      chunk["timings"] = timings_json(completion.timings);
-      append_data(chunk, out);
-    }
-    out += "data: [DONE]\n\n";
-  }
-
-  void error(const ApiError& error, std::string& out) override {
-    out += "event: error\ndata: ";
-    out += error_body(error, ErrorStyle::kOpenAi);
-    out += "\n\n";
-  }
-
-  void heartbeat(std::string& out) override { out += ": prefill\n\n"; }
-
  private:
-  void write_choice(
+  void write_delta(
       int choice_idx, Json body, const char* finish_reason, std::span<const TokenInfo> tokens,
       std::string& out, bool with_logprobs = false) {
     Json choice;
@@ -88,13 +65,11 @@ class ChatEncoder final : public StreamEncoder {
     if (with_logprobs) choice["logprobs"] = logprobs_object(tokens);
     choice["finish_reason"] = finish_reason == nullptr ? Json(nullptr) : Json(finish_reason);
     if (with_ids_) choice["token_ids"] = token_ids(tokens);
-    Json chunk = chunk_;
-    chunk["choices"] = Json::array({std::move(choice)});
-    append_data(chunk, out);
+    write_choice(std::move(choice), out);
   }
 
   void write_progress(const Delta& delta, std::string& out) {
-    Json chunk = chunk_;
+    Json chunk = chunk_head();
     chunk["choices"] =
         Json::array({{{"index", 0}, {"delta", Json::object()}, {"finish_reason", nullptr}}});
     chunk["prompt_progress"] = {
@@ -107,9 +82,7 @@ class ChatEncoder final : public StreamEncoder {
 
   const bool with_ids_;
   const bool with_logprobs_;
-  const bool with_usage_;
   const int num_choices_;
-  Json chunk_;  // what every chunk starts with
 };
 
 Json message_json(const Answer& answer) {

@@ -1,6 +1,7 @@
 #include "api/completions/completion_writer.h"
 
 #include "api/surface/common_json.h"
+#include "api/surface/openai_encoder.h"
 #include "base/utf8.h"
 
 namespace tandem::api {
@@ -32,49 +33,25 @@ Json logprobs_object(std::span<const TokenInfo> tokens, int64_t offset) {
   return out;
 }
 
-class CompletionEncoder final : public StreamEncoder {
+class CompletionEncoder final : public OpenAiEncoder {
  public:
   CompletionEncoder(const ChatRequest& request, const ResponseHead& head)
-      : with_logprobs_(request.sampling.logprobs),
-        with_usage_(request.include_usage),
-        offsets_(static_cast<size_t>(request.num_choices), 0) {
-    chunk_["id"] = head.id;
-    chunk_["object"] = "text_completion";
-    chunk_["created"] = head.created_s;
-    chunk_["model"] = head.model;
-  }
+      : OpenAiEncoder(request, head, "text_completion"),
+        with_logprobs_(request.sampling.logprobs),
+        offsets_(static_cast<size_t>(request.num_choices), 0) {}
 
   void begin(std::string&) override {}
 
   void delta(const Delta& delta, std::string& out) override {
     if (delta.kind == Delta::Kind::kContent) {
-      write_choice(delta, delta.text, nullptr, out);
+      write_text(delta, delta.text, nullptr, out);
     } else if (delta.kind == Delta::Kind::kFinish) {
-      write_choice(delta, "", openai_finish_reason(delta.finish), out);
+      write_text(delta, "", openai_finish_reason(delta.finish), out);
     }
   }
-
-  void end(const Completion& completion, std::string& out) override {
-    if (with_usage_) {
-      Json chunk = chunk_;
-      chunk["choices"] = Json::array();
-      chunk["usage"] = openai_usage(completion.usage);
-      chunk["timings"] = timings_json(completion.timings);
-      append_data(chunk, out);
-    }
-    out += "data: [DONE]\n\n";
-  }
-
-  void error(const ApiError& error, std::string& out) override {
-    out += "event: error\ndata: ";
-    out += error_body(error, ErrorStyle::kOpenAi);
-    out += "\n\n";
-  }
-
-  void heartbeat(std::string& out) override { out += ": prefill\n\n"; }
 
  private:
-  void write_choice(
+  void write_text(
       const Delta& delta, std::string_view text, const char* finish_reason, std::string& out) {
     int64_t& offset = offsets_[static_cast<size_t>(delta.choice_idx)];
     Json choice;
@@ -83,15 +60,11 @@ class CompletionEncoder final : public StreamEncoder {
     choice["logprobs"] = with_logprobs_ ? logprobs_object(delta.tokens, offset) : Json(nullptr);
     choice["finish_reason"] = finish_reason == nullptr ? Json(nullptr) : Json(finish_reason);
     offset += static_cast<int64_t>(text.size());
-    Json chunk = chunk_;
-    chunk["choices"] = Json::array({std::move(choice)});
-    append_data(chunk, out);
+    write_choice(std::move(choice), out);
   }
 
   const bool with_logprobs_;
-  const bool with_usage_;
   std::vector<int64_t> offsets_;  // by choice: bytes of text so far
-  Json chunk_;
 };
 
 }  // namespace

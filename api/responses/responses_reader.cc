@@ -35,17 +35,7 @@ void read_instructions(FieldReader& body, ChatRequest& out) {
 void read_tool_choice(FieldReader& body, ChatRequest& out) {
   const Json* choice = body.find("tool_choice");
   if (choice == nullptr) return;
-  if (choice->is_string()) {
-    const auto& word = choice->get_ref<const std::string&>();
-    if (word == "none") {
-      out.tool_choice = ToolChoice::kNone;
-    } else if (word == "required") {
-      out.tool_choice = ToolChoice::kRequired;
-    } else if (word != "auto") {
-      body.fail("tool_choice", "must be none, auto, required or an object");
-    }
-    return;
-  }
+  if (choice->is_string()) return read_tool_choice_word(body, out);
   FieldReader fields(*choice, "tool_choice", body.errors());
   const std::string type = fields.required_text("type");
   out.tool_choice = ToolChoice::kNamed;

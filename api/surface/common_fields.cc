@@ -196,6 +196,17 @@ void read_function(
   out.tools.push_back({name, json_text(shown)});
 }
 
+void read_tool_choice_word(FieldReader& fields, ChatRequest& out) {
+  const auto& word = fields.find("tool_choice")->get_ref<const std::string&>();
+  if (word == "none") {
+    out.tool_choice = ToolChoice::kNone;
+  } else if (word == "required") {
+    out.tool_choice = ToolChoice::kRequired;
+  } else if (word != "auto") {
+    fields.fail("tool_choice", "must be none, auto, required or an object");
+  }
+}
+
 void check_tool_choice(FieldReader& fields, ChatRequest& request) {
   if (request.tool_choice == ToolChoice::kAuto || request.tool_choice == ToolChoice::kNone) return;
   if (request.tools.empty())

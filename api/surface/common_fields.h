@@ -38,6 +38,9 @@ void read_format(FieldReader& fields, std::string_view key, ChatRequest& out);
 void read_function(
     const Json& function, const std::string& path, RequestErrors& errors, ChatRequest& out);
 
+/// tool_choice where it is a string: none, auto or required.
+void read_tool_choice_word(FieldReader& fields, ChatRequest& out);
+
 /// Checks that a named tool choice names a tool, and that required has one to choose from.
 void check_tool_choice(FieldReader& fields, ChatRequest& request);
 

@@ -1,24 +1,20 @@
 #include "api/web/web_files.h"
 
 #include <array>
-#include <cstddef>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "base/embedded_file.h"
+#include "base/status.h"
+
 namespace tandem::api {
-namespace embedded {
+namespace web_files {
 
-// The build writes the table from the files of this folder.
-struct EmbeddedFile {
-  const char* name;
-  const unsigned char* bytes;
-  size_t size;
-};
-extern const EmbeddedFile kEmbeddedFiles[];
-extern const size_t kNumEmbeddedFiles;
+std::span<const EmbeddedFile> embedded_files();
 
-}  // namespace embedded
+}  // namespace web_files
 
 namespace {
 
@@ -38,12 +34,9 @@ std::string_view content_type_of(std::string_view name) {
 
 std::map<std::string, WebFile, std::less<>> make_files() {
   std::map<std::string, WebFile, std::less<>> files;
-  for (size_t i = 0; i < embedded::kNumEmbeddedFiles; ++i) {
-    const embedded::EmbeddedFile& file = embedded::kEmbeddedFiles[i];
-    const std::string_view name = file.name;
-    const WebFile entry{
-        content_type_of(name), {reinterpret_cast<const char*>(file.bytes), file.size}};
-    files.emplace(name == "index.html" ? "/" : "/web/" + std::string(name), entry);
+  for (const EmbeddedFile& file : web_files::embedded_files()) {
+    const std::string path = file.name == "index.html" ? "/" : str_cat("/web/", file.name);
+    files.emplace(path, WebFile{content_type_of(file.name), file.bytes});
   }
   return files;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_nesting.h"
 #include "base/limits.h"
 
 namespace tandem {
@@ -20,27 +21,6 @@ constexpr int64_t kNoFiniteValue = std::numeric_limits<int64_t>::max();
 constexpr const char* kAnnotations[] = {"title",    "description", "default",  "examples",
                                         "$schema",  "$id",         "$comment", "deprecated",
                                         "readOnly", "writeOnly"};
-
-/// Nested containers of a JSON text, without parsing it.
-int64_t nesting_of(std::string_view text) {
-  int64_t depth = 0;
-  int64_t deepest = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return deepest;
-}
 
 bool is_annotation(const std::string& key) {
   return std::find(std::begin(kAnnotations), std::end(kAnnotations), key) != std::end(kAnnotations);
@@ -183,7 +163,8 @@ class SchemaReader {
       const std::string& key = item.key();
       const bool known = std::any_of(
           keywords.begin(), keywords.end(), [&](const char* keyword) { return key == keyword; });
-      if (!known && !is_annotation(key)) return at(path + "/" + key, "is not supported here");
+      if (!known && !is_annotation(key))
+        return at(str_cat(path, "/", key), "is not supported here");
     }
     return {};
   }
@@ -332,7 +313,7 @@ class SchemaReader {
     }
     std::vector<JsonProperty> list;
     for (const auto& [name, value] : properties.items()) {
-      const std::string part = path + "/properties/" + name;
+      const std::string part = str_cat(path, "/properties/", name);
       TANDEM_TRY(charge(part));
       TANDEM_TRY_ASSIGN(const uint32_t child, read(value, part));
       list.push_back({Json(name).dump().substr(1), child, is_required.contains(name)});
@@ -453,7 +434,7 @@ Result<JsonGrammar> JsonGrammar::from_schema(std::string_view schema) {
       static_cast<int64_t>(schema.size()) <= kSchemaBytesMax,
       str_cat("schema has ", schema.size(), " bytes, must be at most ", kSchemaBytesMax));
   TANDEM_REQUIRE(
-      nesting_of(schema) <= kSchemaDepthMax,
+      json_nesting(schema) <= kSchemaDepthMax,
       str_cat("schema is nested more than ", kSchemaDepthMax, " deep"));
   const Json parsed =
       Json::parse(schema.begin(), schema.end(), nullptr, /*allow_exceptions=*/false);

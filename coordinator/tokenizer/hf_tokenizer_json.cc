@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_nesting.h"
 #include "base/limits.h"
 #include "coordinator/tokenizer/tokenizer.h"
 
@@ -21,27 +22,6 @@ constexpr std::string_view kWordPattern =
 
 Status unimplemented(std::string message) {
   return {StatusCode::kUnimplemented, std::move(message)};
-}
-
-// The parser recurses over nothing, but the tree it builds is walked by our code; a bound on its
-// depth, taken from the text, comes first.
-bool is_deeper_than(std::string_view json, int depth_max) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const char c = json[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > depth_max) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 const Json* member(const Json& object, const char* key) {
@@ -232,7 +212,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_hf_json(std::string_vie
       json.size() <= static_cast<size_t>(kTokenizerJsonBytesMax),
       str_cat("tokenizer.json has ", json.size(), " bytes, at most ", kTokenizerJsonBytesMax));
   TANDEM_REQUIRE(
-      !is_deeper_than(json, kTokenizerJsonDepthMax),
+      json_nesting(json) <= kTokenizerJsonDepthMax,
       str_cat("tokenizer.json is nested deeper than ", kTokenizerJsonDepthMax));
   const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   TANDEM_REQUIRE(root.is_object(), "tokenizer.json is not a JSON object");

@@ -30,6 +30,15 @@ class ChatTest : public ::testing::Test {
     return echo + chat.wait_for(kPrompt);
   }
 
+  /// Returns while an answer is being written that takes far longer than a test.
+  static void start_slow_answer(TerminalProgram& chat) {
+    chat.wait_for(kPrompt);
+    chat.type("/power 5\r");
+    chat.wait_for(kPrompt);
+    chat.type("Write a short story about a fox and a lamp.\r");
+    chat.wait_for("Once");
+  }
+
   std::string home_;
 };
 
@@ -128,11 +137,7 @@ TEST_F(ChatTest, RefusesADamagedSavedChatAndGoesOn) {
 
 TEST_F(ChatTest, CtrlCStopsAnAnswerAndKeepsTheChat) {
   TerminalProgram chat(test::tandem_path(), arguments(), environment());
-  chat.wait_for(kPrompt);
-  chat.type("/power 5\r");
-  chat.wait_for(kPrompt);
-  chat.type("Write a short story about a fox and a lamp.\r");
-  chat.wait_for("Once");
+  start_slow_answer(chat);
   chat.type("\x03");
   EXPECT_THAT(chat.wait_for(kPrompt), HasSubstr("stopped"));
   chat.type("/power 100\r");
@@ -156,11 +161,7 @@ TEST_F(ChatTest, CtrlCAtThePromptDropsTheLine) {
 
 TEST_F(ChatTest, ASecondCtrlCDropsNoLaterLine) {
   TerminalProgram chat(test::tandem_path(), arguments(), environment());
-  chat.wait_for(kPrompt);
-  chat.type("/power 5\r");
-  chat.wait_for(kPrompt);
-  chat.type("Write a short story about a fox and a lamp.\r");
-  chat.wait_for("Once");
+  start_slow_answer(chat);
   chat.type("\x03\x03");  // the second comes about when the prompt does
   chat.wait_for("stopped");
   chat.type("/ctx\r");

@@ -22,7 +22,7 @@ constexpr int kReadTimeoutSeconds = 300;
 
 }  // namespace
 
-api::Json HttpAnswer::json() const {
+api::Json NanoAnswer::json() const {
   api::Json parsed = api::Json::parse(body, nullptr, /*allow_exceptions=*/false);
   return parsed.is_discarded() ? api::Json() : parsed;
 }
@@ -72,8 +72,8 @@ NanoServer::~NanoServer() {
   parts_->thread.join();
 }
 
-HttpAnswer NanoServer::post_text(const std::string& path, const std::string& body) const {
-  HttpAnswer out;
+NanoAnswer NanoServer::post_text(const std::string& path, const std::string& body) const {
+  NanoAnswer out;
   if (parts_->server == nullptr) return out;
   httplib::Client client("127.0.0.1", parts_->server->port());
   client.set_read_timeout(kReadTimeoutSeconds);
@@ -86,12 +86,12 @@ HttpAnswer NanoServer::post_text(const std::string& path, const std::string& bod
   return out;
 }
 
-HttpAnswer NanoServer::post(const std::string& path, const api::Json& body) const {
+NanoAnswer NanoServer::post(const std::string& path, const api::Json& body) const {
   return post_text(path, body.dump());
 }
 
-HttpAnswer NanoServer::get(const std::string& path) const {
-  HttpAnswer out;
+NanoAnswer NanoServer::get(const std::string& path) const {
+  NanoAnswer out;
   if (parts_->server == nullptr) return out;
   httplib::Client client("127.0.0.1", parts_->server->port());
   const auto result = client.Get(path.c_str(), {{"Accept", "application/json"}});

@@ -9,7 +9,7 @@
 
 namespace tandem::test {
 
-struct HttpAnswer {
+struct NanoAnswer {
   int status = 0;
   std::string body;
   std::string content_type;
@@ -28,9 +28,9 @@ class NanoServer {
   NanoServer& operator=(const NanoServer&) = delete;
   ~NanoServer();
 
-  HttpAnswer post(const std::string& path, const api::Json& body) const;
-  HttpAnswer post_text(const std::string& path, const std::string& body) const;
-  HttpAnswer get(const std::string& path) const;
+  NanoAnswer post(const std::string& path, const api::Json& body) const;
+  NanoAnswer post_text(const std::string& path, const std::string& body) const;
+  NanoAnswer get(const std::string& path) const;
 
  private:
   struct Parts;

@@ -14,7 +14,7 @@ namespace tandem {
 namespace {
 
 using api::Json;
-using test::HttpAnswer;
+using test::NanoAnswer;
 using test::NanoServer;
 using ::testing::HasSubstr;
 
@@ -34,7 +34,7 @@ class NanoSurfacesTest : public ::testing::Test {
   /// Posts, expects 200, and judges the body, or each event, by the description.
   Json answer(const std::string& path, const Json& body) {
     EXPECT_EQ(test::joined(description_.check_request(path, body)), "") << body;
-    const HttpAnswer got = server_.post(path, body);
+    const NanoAnswer got = server_.post(path, body);
     EXPECT_EQ(got.status, 200) << got.body;
     if (!body.value("stream", false)) {
       EXPECT_EQ(test::joined(description_.check_body(path, "post", 200, got.json())), "")
@@ -50,7 +50,7 @@ class NanoSurfacesTest : public ::testing::Test {
   }
 
   void expect_refused(const std::string& path, const Json& body, const std::string& phrase) {
-    const HttpAnswer got = server_.post(path, body);
+    const NanoAnswer got = server_.post(path, body);
     EXPECT_EQ(got.status, 400) << got.body;
     EXPECT_EQ(test::joined(description_.check_body(path, "post", 400, got.json())), "");
     EXPECT_THAT(got.body, HasSubstr(phrase));
@@ -396,11 +396,11 @@ TEST_F(NanoSurfacesTest, ChatAndCompletionsFitTheDescription) {
 }
 
 TEST_F(NanoSurfacesTest, ErrorsHaveEachSurfacesForm) {
-  const HttpAnswer messages = server_.post_text("/v1/messages", "{");
+  const NanoAnswer messages = server_.post_text("/v1/messages", "{");
   EXPECT_EQ(messages.status, 400);
   EXPECT_EQ(messages.json()["type"], "error");
   EXPECT_EQ(messages.json()["error"]["type"], "invalid_request_error");
-  const HttpAnswer responses = server_.post_text("/v1/responses", "{");
+  const NanoAnswer responses = server_.post_text("/v1/responses", "{");
   EXPECT_EQ(responses.status, 400);
   EXPECT_EQ(test::joined(description_.check("OpenAiError", responses.json())), "");
 
@@ -429,7 +429,7 @@ TEST_F(NanoSurfacesTest, AnswersAPromptThatAlmostFillsTheContext) {
 }
 
 TEST_F(NanoSurfacesTest, ServesTheDescription) {
-  const HttpAnswer got = server_.get("/openapi.json");
+  const NanoAnswer got = server_.get("/openapi.json");
   EXPECT_EQ(got.status, 200);
   EXPECT_EQ(got.json(), description_.document());
   for (const std::string path : {"/v1/models", "/health", "/v1/stats"}) {
