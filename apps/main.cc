@@ -72,6 +72,7 @@ void require_ok(const Status& status) {
 
 }  // namespace tandem
 
+// NOLINTNEXTLINE(bugprone-exception-escape): only what reports an error can throw here
 int main(int argc, char** argv) {
   return tandem::run_program(argc, argv);
 }

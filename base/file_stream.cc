@@ -3,14 +3,13 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace tandem {
 namespace {
 
 Status system_error(const char* action, const std::string& path) {
   const auto code = errno == ENOENT ? StatusCode::kNotFound : StatusCode::kUnavailable;
-  return {code, str_cat("cannot ", action, " ", path, ": ", std::strerror(errno))};
+  return {code, str_cat("cannot ", action, " ", path, ": ", errno_text(errno))};
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ Status FileSink::commit() {
   if (!flushed) return system_error("write", path_);
   file_.reset();
   if (std::rename(temporary_path().c_str(), path_.c_str()) != 0) {
-    const Status status = system_error("write", path_);
+    Status status = system_error("write", path_);
     std::remove(temporary_path().c_str());
     return status;
   }

@@ -22,7 +22,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 }
 
 spdlog::logger& logger() {
-  static const std::shared_ptr<spdlog::logger> instance = [] {
+  static const std::shared_ptr<spdlog::logger> kInstance = [] {
     auto made = std::make_shared<spdlog::logger>(
         "tandem", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
@@ -30,7 +30,7 @@ spdlog::logger& logger() {
     made->flush_on(spdlog::level::info);
     return made;
   }();
-  return *instance;
+  return *kInstance;
 }
 
 void append_value(std::string& line, const std::string& value) {

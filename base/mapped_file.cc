@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace tandem {
 
@@ -14,14 +13,13 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     const auto code = errno == ENOENT ? StatusCode::kNotFound : StatusCode::kUnavailable;
-    return Status(code, str_cat("cannot open ", path, ": ", std::strerror(errno)));
+    return Status(code, str_cat("cannot open ", path, ": ", errno_text(errno)));
   }
   struct stat info {};
   if (::fstat(fd, &info) != 0) {
     const int error = errno;
     ::close(fd);
-    return Status(
-        StatusCode::kUnavailable, str_cat("cannot read ", path, ": ", std::strerror(error)));
+    return Status(StatusCode::kUnavailable, str_cat("cannot read ", path, ": ", errno_text(error)));
   }
   if (!S_ISREG(info.st_mode) || info.st_size == 0) {
     ::close(fd);
@@ -32,8 +30,7 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   const int error = errno;
   ::close(fd);
   if (data == MAP_FAILED) {
-    return Status(
-        StatusCode::kUnavailable, str_cat("cannot map ", path, ": ", std::strerror(error)));
+    return Status(StatusCode::kUnavailable, str_cat("cannot map ", path, ": ", errno_text(error)));
   }
   return MappedFile(path, static_cast<const std::byte*>(data), size);
 }

@@ -1,5 +1,7 @@
 #include "base/status.h"
 
+#include <system_error>
+
 namespace tandem {
 
 const char* status_code_name(StatusCode code) {
@@ -17,6 +19,10 @@ const char* status_code_name(StatusCode code) {
     case StatusCode::kInternal: return "internal";
   }
   TANDEM_UNREACHABLE();
+}
+
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
 }
 
 }  // namespace tandem

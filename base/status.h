@@ -85,6 +85,9 @@ std::string str_cat(const Args&... args) {
   return std::move(out).str();
 }
 
+/// What the system says of `error`, a value of errno. Any thread, unlike strerror.
+std::string errno_text(int error);
+
 inline Status invalid_argument(std::string message) {
   return {StatusCode::kInvalidArgument, std::move(message)};
 }

@@ -32,7 +32,8 @@ void append_utf8(uint32_t code_point, std::string& out);
 /// surrogates and values past U+10FFFF are not well-formed. Source: Unicode 15, table 3-7.
 std::optional<size_t> find_invalid_utf8(std::string_view text);
 
-/// Bytes at the end of `text` that begin a well-formed character and wait for the rest of it: 0 to 3.
+/// Bytes at the end of `text` that begin a well-formed character and wait for the rest of it: 0
+/// to 3.
 size_t incomplete_utf8_tail(std::string_view text);
 
 /// Turns a stream of bytes into well-formed UTF-8. An incomplete character at the end is held back;

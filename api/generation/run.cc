@@ -40,7 +40,7 @@ Run::Run(const Parts& parts, const ChatRequest& request, ResponseHead head, std:
 }
 
 ApiResult<std::unique_ptr<Run>> Run::start(
-    const Parts& parts, const ChatRequest& request, Prepared prepared, ResponseHead head,
+    const Parts& parts, const ChatRequest& request, const Prepared& prepared, ResponseHead head,
     std::string tool_id_prefix) {
   std::unique_ptr<Run> run(new Run(parts, request, std::move(head), std::move(tool_id_prefix)));
   ServerMetrics::add(parts.metrics.thinks, prepared.effort);
@@ -85,7 +85,7 @@ Status Run::submit(const Prepared& prepared, bool is_retry) {
       if (!again.ok()) return invalid_argument(again.error().message);
       generation.constraint = again->generation.constraint;
     }
-    const Status status = parts_.engine.submit(std::move(generation));
+    Status status = parts_.engine.submit(std::move(generation));
     if (!status.ok()) {
       mailbox_->cancel();  // the choices before this one
       return status;

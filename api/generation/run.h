@@ -31,7 +31,7 @@ class Run {
   };
   /// Submits the request, which outlives the run. Errors: 429 and 503.
   static ApiResult<std::unique_ptr<Run>> start(
-      const Parts& parts, const ChatRequest& request, Prepared prepared, ResponseHead head,
+      const Parts& parts, const ChatRequest& request, const Prepared& prepared, ResponseHead head,
       std::string tool_id_prefix);
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace tandem::api {
 namespace {
@@ -54,7 +53,7 @@ Result<size_t> Connection::read(char* out, size_t size, milliseconds timeout) {
     const ssize_t count = ::recv(fd_, out, size, 0);
     if (count >= 0) return static_cast<size_t>(count);
     if (!would_block(errno)) {
-      return Status(StatusCode::kUnavailable, str_cat("read: ", std::strerror(errno)));
+      return Status(StatusCode::kUnavailable, str_cat("read: ", errno_text(errno)));
     }
     const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0 || wait_for(fd_, POLLIN, left) == 0) {
@@ -73,7 +72,7 @@ Status Connection::write(std::string_view bytes) {
     }
     if (!would_block(errno)) {
       is_broken_ = true;
-      return {StatusCode::kUnavailable, str_cat("write: ", std::strerror(errno))};
+      return {StatusCode::kUnavailable, str_cat("write: ", errno_text(errno))};
     }
     if (wait_for(fd_, POLLOUT, kWriteStall) == 0) {
       is_broken_ = true;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -73,7 +72,7 @@ Status HttpServer::bind() {
         ::bind(fd, at->ai_addr, at->ai_addrlen) == 0 && ::listen(fd, kBacklog) == 0) {
       listen_fd_ = fd;
     } else {
-      problem = std::strerror(errno);
+      problem = errno_text(errno);
       if (fd >= 0) (void)::close(fd);
     }
   }
@@ -87,13 +86,13 @@ Status HttpServer::bind() {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   if (::getsockname(listen_fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return {StatusCode::kUnavailable, str_cat("getsockname: ", std::strerror(errno))};
+    return {StatusCode::kUnavailable, str_cat("getsockname: ", errno_text(errno))};
   }
   port_ = ntohs(
       address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
                                     : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
   wake_fd_ = ::eventfd(0, EFD_CLOEXEC);
-  if (wake_fd_ < 0) return {StatusCode::kUnavailable, str_cat("eventfd: ", std::strerror(errno))};
+  if (wake_fd_ < 0) return {StatusCode::kUnavailable, str_cat("eventfd: ", errno_text(errno))};
   return {};
 }
 
@@ -118,7 +117,7 @@ void HttpServer::serve() {
   while (!stopping_) {
     pollfd entries[2] = {{listen_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
     if (::poll(entries, 2, -1) < 0 && errno != EINTR) {
-      log_error("api", "poll_failed", {{"error", std::strerror(errno)}});
+      log_error("api", "poll_failed", {{"error", errno_text(errno)}});
       break;
     }
     if (!stopping_ && (entries[0].revents & POLLIN) != 0) accept_one();
@@ -134,7 +133,7 @@ void HttpServer::accept_one() {
   if (fd < 0) {
     // Whatever the reason, listening goes on; a short pause where descriptors or memory are short.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      log_warning("api", "accept_failed", {{"error", std::strerror(errno)}});
+      log_warning("api", "accept_failed", {{"error", errno_text(errno)}});
       std::this_thread::sleep_for(kAcceptPause);
     }
     return;

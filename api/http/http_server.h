@@ -116,7 +116,8 @@ class HttpServer {
   int64_t num_shed_bodies() const { return num_shed_bodies_.load(); }
 
  private:
-  HttpServer(HttpOptions options, HttpHandler& handler) : options_(options), handler_(handler) {}
+  HttpServer(HttpOptions options, HttpHandler& handler)
+      : options_(std::move(options)), handler_(handler) {}
   Status bind();
   void accept_one();
   void serve_connection(int fd);

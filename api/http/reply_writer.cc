@@ -59,7 +59,7 @@ class Answerer final : public httplib::Server {
  public:
   Answerer(HttpExchange& exchange, HttpHandler& handler, bool cors) {
     svr_sock_ = 0;  // "not shutting down"; nothing is read from it
-    const auto handle = [this, &exchange, &handler, cors](
+    const auto handle = [&exchange, &handler, cors](
                             const httplib::Request&, httplib::Response& response) {
       handler.handle(exchange);
       fill(exchange, cors, response);
@@ -85,7 +85,7 @@ class Answerer final : public httplib::Server {
     }
     if (!exchange.stream_body()) {
       if (!reply.content_type.empty()) {
-        response.set_content(std::move(reply.body), reply.content_type);
+        response.set_content(reply.body, reply.content_type);
       }
       return;
     }
@@ -117,11 +117,11 @@ const char* reason_phrase(int status) {
 }  // namespace
 
 const HttpHeaders& cors_headers() {
-  static const HttpHeaders headers = {
+  static const HttpHeaders kHeaders = {
       {"Access-Control-Allow-Origin", "*"},
       {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
       {"Access-Control-Allow-Headers", "*"}};
-  return headers;
+  return kHeaders;
 }
 
 void answer_request(

@@ -77,12 +77,12 @@ Json model_list(const ServedModel& model) {
 
 std::string model_id_from_path(std::string_view path) {
   const std::filesystem::path file(path);
-  const std::string folder = file.parent_path().filename().string();
+  std::string folder = file.parent_path().filename().string();
   if (names_a_model(folder)) return folder;
   std::string stem = file.filename().string();
   if (stem.ends_with(".gguf")) stem.resize(stem.size() - 5);
-  static const std::regex shard("-\\d{5}-of-\\d{5}$");
-  return std::regex_replace(stem, shard, "");
+  static const std::regex kShard("-\\d{5}-of-\\d{5}$");
+  return std::regex_replace(stem, kShard, "");
 }
 
 }  // namespace tandem::api

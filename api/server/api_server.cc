@@ -73,7 +73,7 @@ ApiServer::ApiServer(
 }
 
 const std::vector<ApiServer::Route>& ApiServer::routes() {
-  static const std::vector<Route> table = {
+  static const std::vector<Route> kTable = {
       {"GET", "/", &ApiServer::get_page},
       {"GET", "/web/", &ApiServer::get_page},
       {"GET", "/health", &ApiServer::get_health},
@@ -88,7 +88,7 @@ const std::vector<ApiServer::Route>& ApiServer::routes() {
       {"POST", "/v1/messages", &ApiServer::post_generation},
       {"POST", "/v1/messages/count_tokens", &ApiServer::post_count_tokens},
   };
-  return table;
+  return kTable;
 }
 
 void ApiServer::stop(std::chrono::milliseconds grace) {
@@ -278,7 +278,7 @@ void ApiServer::post_generation(HttpExchange& exchange) {
   job->rendered_prompt = std::move(prepared->rendered);
   const ResponseHead head{surface.new_response_id(), std::time(nullptr), chat.model};
   auto started = Run::start(
-      {generator_, engine_, metrics_, trace_ != nullptr}, chat, std::move(*prepared), head,
+      {generator_, engine_, metrics_, trace_ != nullptr}, chat, *prepared, head,
       surface.tool_id_prefix());
   if (!started.ok()) {
     ServerMetrics::add(metrics_.requests, Outcome::kFailed);

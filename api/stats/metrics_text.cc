@@ -53,12 +53,12 @@ void write_requests(const ServerState& state, Families& out) {
   out.counters(
       "requests_think_total", "Generations begun, by reasoning effort.", "mode", kThinkNames,
       metrics.thinks);
-  constexpr std::string_view shed = "requests_shed_total";
-  out.head(shed, "Requests turned away to protect the others.", "counter");
-  out.sample(shed, "reason", "clients", state.shed_clients);
-  out.sample(shed, "reason", "queue_depth", metrics.shed_queue);
-  out.sample(shed, "reason", "queue_bytes", state.shed_bodies);
-  out.sample(shed, "reason", "slow_reader", metrics.shed_slow_reader);
+  constexpr std::string_view kShed = "requests_shed_total";
+  out.head(kShed, "Requests turned away to protect the others.", "counter");
+  out.sample(kShed, "reason", "clients", state.shed_clients);
+  out.sample(kShed, "reason", "queue_depth", metrics.shed_queue);
+  out.sample(kShed, "reason", "queue_bytes", state.shed_bodies);
+  out.sample(kShed, "reason", "slow_reader", metrics.shed_slow_reader);
   out.counters(
       "client_disconnects_total", "Clients that left before their answer was complete.", "phase",
       kPhaseNames, metrics.disconnects);
@@ -69,10 +69,10 @@ void write_requests(const ServerState& state, Families& out) {
 
 void write_tokens(const ServerState& state, Families& out) {
   const EngineStats& stats = state.engine.stats;
-  constexpr std::string_view prefilled = "tokens_prefilled_total";
-  out.head(prefilled, "Prompt tokens, computed or reused.", "counter");
-  out.sample(prefilled, "kind", "computed", stats.prompt_tokens);
-  out.sample(prefilled, "kind", "cached", stats.cached_tokens);
+  constexpr std::string_view kPrefilled = "tokens_prefilled_total";
+  out.head(kPrefilled, "Prompt tokens, computed or reused.", "counter");
+  out.sample(kPrefilled, "kind", "computed", stats.prompt_tokens);
+  out.sample(kPrefilled, "kind", "cached", stats.cached_tokens);
   out.counter("tokens_decoded_total", "Tokens generated.", stats.generated_tokens);
   out.counter("engine_steps_total", "Forward passes.", stats.steps);
   int64_t warm = 0;
@@ -86,11 +86,11 @@ void write_tools(const ServerState& state, Families& out) {
   out.counters(
       "tool_parse_total", "Answers with a tool call, by how it was read.", "result",
       kParseResultNames, state.metrics.tool_parses);
-  constexpr std::string_view replay = "tool_replay_total";
-  out.head(replay, "Replayed messages with calls, by where their text came from.", "counter");
-  out.sample(replay, "source", "mem", state.tools.replayed);
-  out.sample(replay, "source", "canonical", state.tools.canonical);
-  out.sample(replay, "source", "missing", state.tools.missing);
+  constexpr std::string_view kReplay = "tool_replay_total";
+  out.head(kReplay, "Replayed messages with calls, by where their text came from.", "counter");
+  out.sample(kReplay, "source", "mem", state.tools.replayed);
+  out.sample(kReplay, "source", "canonical", state.tools.canonical);
+  out.sample(kReplay, "source", "missing", state.tools.missing);
   out.gauge("tool_replay_ids", "Calls whose exact text is remembered.", state.tools.num_ids);
   out.gauge("tool_replay_bytes", "Bytes of that text.", state.tools.block_bytes);
 }

@@ -49,7 +49,7 @@ void write_answer(const Completion& completion, std::ostream& out) {
 Result<std::unique_ptr<TraceFile>> TraceFile::open(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "ab");
   if (file == nullptr) {
-    return Status(StatusCode::kUnavailable, str_cat(path, ": ", std::strerror(errno)));
+    return Status(StatusCode::kUnavailable, str_cat(path, ": ", errno_text(errno)));
   }
   return std::unique_ptr<TraceFile>(new TraceFile(file));
 }
@@ -73,7 +73,7 @@ void TraceFile::write(const TraceRecord& record) {
   if (std::fwrite(first.data(), 1, first.size(), file_.get()) != first.size() ||
       std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
       std::fflush(file_.get()) != 0) {
-    log_warning("api", "trace_failed", {{"error", std::strerror(errno)}});
+    log_warning("api", "trace_failed", {{"error", errno_text(errno)}});
   }
 }
 

@@ -55,7 +55,7 @@ Result<ConstRows> Pipeline::run(const StepBatch& batch) {
 template <class Fn>
 Status Pipeline::on_all(int64_t bank, Fn&& fn) {
   for (size_t i = 0; i < stages_.size(); ++i) {
-    const Status status = fn(*stages_[i], i);
+    Status status = fn(*stages_[i], i);
     if (status.ok()) continue;
     // A refusal by the first stage left everything as it was; later the stages disagree.
     if (i == 0 && status.code() == StatusCode::kAborted) return status;

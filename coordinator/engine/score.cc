@@ -32,8 +32,7 @@ Status for_each_logits(
     batch.rows.clear();
     for (int64_t pos = begin; pos < end; ++pos) {
       const bool wants = wanted == LogitsWanted::kAll || pos + 1 == num_tokens;
-      batch.rows.push_back(
-          {0, static_cast<int32_t>(pos), tokens[pos], wants, Phase::kPrefill});
+      batch.rows.push_back({0, static_cast<int32_t>(pos), tokens[pos], wants, Phase::kPrefill});
     }
     TANDEM_TRY_ASSIGN(const ConstRows logits, pipeline.run(batch));
     for (int64_t row = 0; row < logits.rows; ++row) {

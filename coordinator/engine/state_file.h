@@ -11,8 +11,8 @@
 namespace tandem {
 
 // The bytes of a saved session, little-endian: "TANDEMST", u32 version = 2, u32 fingerprint bytes,
-// fingerprint, i64 token count, i32 tokens; then one saved bank (kvstore/bank_format.h) a stage, and the u64
-// checksum (base/checksum.h) of all that.
+// fingerprint, i64 token count, i32 tokens; then one saved bank (kvstore/bank_format.h) a stage,
+// and the u64 checksum (base/checksum.h) of all that.
 
 Status write_state_header(
     ByteSink& sink, const std::string& fingerprint, std::span<const int32_t> tokens);

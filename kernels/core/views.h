@@ -19,6 +19,7 @@ struct RowsOf {
   int64_t stride = 0;
 
   constexpr T* row(int64_t idx) const { return data + idx * stride; }
+  // NOLINTNEXTLINE(google-explicit-constructor): as T* becomes const T*
   constexpr operator RowsOf<const T>() const { return {data, rows, cols, stride}; }
 };
 using Rows = RowsOf<float>;

@@ -92,8 +92,8 @@ std::vector<CpuIsa> available_cpu_isas() {
 }
 
 const CpuKernels& cpu_kernels(CpuIsa isa) {
-  static const CpuIsa best = available_cpu_isas().back();
-  switch (isa == CpuIsa::kBest ? best : isa) {
+  static const CpuIsa kBest = available_cpu_isas().back();
+  switch (isa == CpuIsa::kBest ? kBest : isa) {
     case CpuIsa::kBest: break;
     case CpuIsa::kPortable: return cpu::portable_kernels();
 #if defined(__x86_64__)

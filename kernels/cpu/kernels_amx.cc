@@ -65,7 +65,7 @@ void multiply_tiles(
     TileSums& out) {
   alignas(64) int8_t rows[kTileRows][kDepth * kTilesAtOnce];
   for (int r = 0; r < kTileRows; ++r) {
-    __builtin_memcpy(rows[r], x.q[r] + begin, static_cast<size_t>(kDepth * num_tiles));
+    __builtin_memcpy(rows[r], x.q[r] + begin, static_cast<size_t>(kDepth) * num_tiles);
   }
   finish_stores();
   constexpr int kRowStride = kDepth * kTilesAtOnce;
@@ -213,13 +213,13 @@ void gemm(
 }  // namespace
 
 const CpuKernels& amx_kernels() {
-  static const CpuKernels table = [] {
+  static const CpuKernels kTable = [] {
     CpuKernels out = avx512_kernels();
     out.isa = CpuIsa::kAmx;
     out.int8.gemm = gemm;
     return out;
   }();
-  return table;
+  return kTable;
 }
 
 }  // namespace tandem::cpu

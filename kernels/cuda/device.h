@@ -47,6 +47,8 @@ std::unique_ptr<Allocator> device_allocator();
 /// Host memory that the device reads and writes directly.
 std::unique_ptr<Allocator> pinned_allocator();
 
+class Event;
+
 /// An ordered queue of device work. Threads: one owner.
 class Stream {
  public:
@@ -57,7 +59,7 @@ class Stream {
   /// Returns when all queued work is done; reports a fault of any of it.
   Status synchronize() const;
   /// What is queued from now on runs after `event`, as it was last recorded.
-  Status wait(const class Event& event) const;
+  Status wait(const Event& event) const;
 
  private:
   struct Delete {

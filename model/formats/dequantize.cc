@@ -49,7 +49,8 @@ void expand(const BlockQ6K& block, float* out) {
     const int low = (block.q_low[64 * half + 32 * (plane % 2) + lane] >> (4 * (plane / 2))) & 15;
     const int high = (block.q_high[32 * half + lane] >> (2 * plane)) & 3;
     const int code = (low | (high << 4)) - 32;
-    out[i] = d * static_cast<float>(block.scales[i / 16]) * static_cast<float>(code);
+    const int scale = block.scales[i / 16];
+    out[i] = d * static_cast<float>(scale) * static_cast<float>(code);
   }
 }
 

@@ -119,8 +119,8 @@ void pack(const float* x, BlockQ6K& block) {
     block.scales[j] = static_cast<int8_t>(nearest_code(steps[j], d, 0, 127));
   }
   for (int i = 0; i < 256; ++i) {
-    const float step = d * static_cast<float>(block.scales[i / 16]);
-    const int code = nearest_code(x[i], step, -32, 31) + 32;
+    const int scale = block.scales[i / 16];
+    const int code = nearest_code(x[i], d * static_cast<float>(scale), -32, 31) + 32;
     const int half = i / 128;
     const int plane = i / 32 % 4;
     uint8_t& low = block.q_low[64 * half + 32 * (plane % 2) + i % 32];

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 
 #include "base/limits.h"
@@ -45,7 +44,7 @@ void append_payload(std::string& out, const GgufValue& value) {
 }
 
 Status system_error(const std::string& path) {
-  return {StatusCode::kUnavailable, str_cat("cannot write ", path, ": ", std::strerror(errno))};
+  return {StatusCode::kUnavailable, str_cat("cannot write ", path, ": ", errno_text(errno))};
 }
 
 Status write_all(int fd, const void* data, size_t bytes, const std::string& path) {

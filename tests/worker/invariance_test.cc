@@ -272,7 +272,7 @@ TEST_P(InvarianceTest, ACheckpointBringsTheBankBackFromAnywhere) {
   stages.feed(0, detour(200), 90);  // the rings have turned over
   ASSERT_OK(stage.restore(0, *id));
   expect_continues(stages, 0, kCut);
-  ASSERT_OK(stage.restore(0, *id));  // it is still there
+  ASSERT_OK(stage.restore(0, *id));        // it is still there
   ASSERT_OK(stage.truncate(0, kCut - 1));  // with the slack that it had
   expect_continues(stages, 0, kCut - 1);
   ASSERT_OK(stage.drop_checkpoint(*id));

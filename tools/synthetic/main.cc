@@ -18,6 +18,7 @@ int write_file(
 }  // namespace
 }  // namespace tandem
 
+// NOLINTNEXTLINE(bugprone-exception-escape): out of memory ends it
 int main(int argc, char** argv) {
   CLI::App program("Writes a GGUF file with layers of V4 Flash's shapes and made-up weights.");
   tandem::SyntheticOptions options;

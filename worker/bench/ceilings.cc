@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "kernels/core/scratch.h"
@@ -58,9 +59,11 @@ double measure_int8(ThreadPool& pool, const CpuKernels& kernels, const Clock& cl
   x.k = x.q_stride = kDepth;
   x.scale_stride = kDepth / 32;
   x.sums_stride = kDepth / 16;
-  std::vector<std::byte> panel(static_cast<size_t>(panel_bytes(DType::kQ8_0, kDepth)) + 64);
-  auto* aligned =
-      reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(panel.data()) + 63) / 64 * 64);
+  const auto panel_size = static_cast<size_t>(panel_bytes(DType::kQ8_0, kDepth));
+  std::vector<std::byte> panel(panel_size + 64);
+  void* start = panel.data();
+  size_t room = panel.size();
+  auto* aligned = static_cast<std::byte*>(std::align(64, panel_size, start, room));
   kernels.int8.pack(
       DType::kQ8_0, weights.data(), row_bytes(DType::kQ8_0, kDepth), kPanelRows, kDepth, aligned);
   const double macs = double(kRows) * kDepth * kPanelRows * kRounds * pool.num_threads();

@@ -74,7 +74,7 @@ class ProgramWriter {
   TensorId tensor(int32_t layer, const char* name) const {
     return ids_.at("blk." + std::to_string(layer) + "." + name);
   }
-  void add(int32_t layer, OpBody body) { program_.ops.push_back({layer, std::move(body)}); }
+  void add(int32_t layer, OpBody body) { program_.ops.push_back({layer, body}); }
   RowRounding row_rounding() const {
     return config_.official_rounding ? RowRounding::kFp8 : RowRounding::kNone;
   }
