@@ -62,9 +62,10 @@ void inspect(const InspectOptions& options) {
 void add_inspect_command(CLI::App& program) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = program.add_subcommand("inspect", "Show what is in a GGUF file");
-  command->add_option("model", options->model, "GGUF file; the bundled nano model if not given")
+  command
+      ->add_option(
+          "-m,--model,model", options->model, "GGUF file; the bundled nano model if not given")
       ->type_name("FILE");
-  command->add_option("-m,--model", options->model, "The same")->type_name("FILE");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { inspect(*options); });
 }

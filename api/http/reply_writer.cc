@@ -70,9 +70,15 @@ class Answerer final : public httplib::Server {
     Options("/", handle);
   }
 
-  void answer(httplib::Stream& stream) {
+  template <class Stream>
+  void answer(Stream& stream) {
+    constexpr bool kCloseConnection = true;
     bool closed = false;
-    (void)process_request(stream, /*close_connection=*/true, closed, nullptr);
+    if constexpr (requires { this->process_request(stream, kCloseConnection, closed, nullptr); }) {
+      (void)this->process_request(stream, kCloseConnection, closed, nullptr);
+    } else {  // later versions also take the addresses of both ends, which nothing asks for
+      (void)this->process_request(stream, "", 0, "", 0, kCloseConnection, closed, nullptr);
+    }
   }
 
  private:
