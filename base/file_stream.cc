@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
 
 namespace tandem {
 namespace {

@@ -3,7 +3,10 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/paths.h"

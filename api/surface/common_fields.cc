@@ -1,6 +1,7 @@
 #include "api/surface/common_fields.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/limits.h"
 

@@ -1,6 +1,7 @@
 // What each subcommand prints, by running the real program on the bundled model.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>

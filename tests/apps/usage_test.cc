@@ -1,6 +1,7 @@
 // Help of every subcommand, and what becomes of bad input: one line and exit code 2.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 

@@ -1,5 +1,7 @@
 #include "kernels/hc_post/hc_post.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "tests/support/backend.h"
 #include "tests/support/bounds.h"

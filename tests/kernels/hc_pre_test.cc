@@ -1,5 +1,6 @@
 #include "kernels/hc_pre/hc_pre.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/limits.h"

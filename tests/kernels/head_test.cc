@@ -1,5 +1,6 @@
 #include "kernels/head/head.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/limits.h"

@@ -1,5 +1,8 @@
 #include "kernels/linear/linear.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/limits.h"
 #include "tests/support/backend.h"
 #include "tests/support/bounds.h"

@@ -1,5 +1,6 @@
 #include "kernels/output_project/output_project.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/limits.h"

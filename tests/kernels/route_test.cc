@@ -1,5 +1,6 @@
 #include "kernels/route/route.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>

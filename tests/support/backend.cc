@@ -1,5 +1,6 @@
 #include "tests/support/backend.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "base/status.h"
 
 /// Fails unless `expr`, a Status or Result, is ok; prints its message.

@@ -1,5 +1,6 @@
 #include "coordinator/engine/bank_directory.h"
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 

@@ -1,4 +1,6 @@
 // The engine over the bundled model: what the parts give when they are joined.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/loaded_model.h"
