@@ -131,8 +131,8 @@ TEST(ChatTest, StreamedAndWholeAnswersAreTheSame) {
   EXPECT_EQ(whole["choices"][0]["finish_reason"], "tool_calls");
 
   const Joined joined = stream(server.port(), "hi", kToolsJson);
-  EXPECT_EQ(joined.reasoning, message["reasoning_content"]);
-  EXPECT_EQ(joined.content, message["content"]);
+  EXPECT_EQ(message["reasoning_content"], joined.reasoning);
+  EXPECT_EQ(message["content"], joined.content);
   ASSERT_EQ(joined.calls.size(), 1u);
   EXPECT_EQ(joined.calls[0]["name"], "get_time");
   EXPECT_EQ(joined.calls[0]["arguments"], R"({"tz":"Europe/Rome","n":2})");
