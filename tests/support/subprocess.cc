@@ -9,9 +9,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
+
+#include "base/status.h"
 
 namespace tandem::test {
 namespace {
@@ -128,6 +131,7 @@ TerminalProgram::TerminalProgram(
     execute(path, arguments, environment);
     ::_exit(127);
   }
+  EXPECT_GE(child_, 0) << "no pseudo-terminal: " << errno_text(errno);
 }
 
 TerminalProgram::~TerminalProgram() {
@@ -145,6 +149,7 @@ void TerminalProgram::type(const std::string& text) {
 }
 
 bool TerminalProgram::read_more(std::chrono::milliseconds timeout) {
+  if (terminal_ < 0) return false;
   pollfd end{terminal_, POLLIN, 0};
   if (::poll(&end, 1, static_cast<int>(timeout.count())) <= 0) return true;
   return read_some(terminal_, screen_);
